@@ -134,7 +134,8 @@ chandler help exit-codes lists the exit statuses.`,
 		plans.ApproveCommand(a), plans.RejectCommand(a), plans.RollbackCommand(a),
 		objects.WaitCommand(a), objects.EventsCommand(a), explain.Command(a), explain.WhyCommand(a),
 		plans.PlanCommand(a), plans.ShadowCommand(a), explain.RulesCommand(a), admin.ConfigCommand(a))
-	add(groupFleet, clusters.Command(a), fleet.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a), webhooks.Command(a))
+	add(groupFleet, clusters.Command(a), fleet.Command(a), catalogs.Command(a), catalogs.PackagesCommand(a),
+		webhooks.Command(a))
 	add(groupOffline, conformance.Commands(conformance.Env{In: a.In, Out: a.Out})...)
 	add(groupRun, admin.DevCommand(a), admin.KeysCommand(a), admin.TokenCommand(a), admin.IdentityCommand(a),
 		admin.QuotaCommand(a),

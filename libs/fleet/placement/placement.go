@@ -44,8 +44,8 @@ func Choose(p events.FleetPlacement, clusters []Cluster, present []string) ([]st
 }
 
 // fitting are the clusters that a placement allows. A taint keeps others away; who is there stays, as Kubernetes'
-// effect NoSchedule has it. One that names nothing allows none: a field that was forgotten must
-// not mean the whole fleet.
+// effect NoSchedule has it. One that names nothing allows none: a field that was forgotten must not mean the whole
+// fleet.
 func fitting(p events.FleetPlacement, clusters []Cluster, present []string) ([]Cluster, error) {
 	selector, err := Selector("placement.selector", p.Selector)
 	if err != nil || p.Selector == "" && len(p.Clusters) == 0 {

@@ -83,9 +83,11 @@ func BuiltIn() []Role {
 			Rules: slices.Concat(reading(), operating()),
 		},
 		{
-			Name: RoleFleetAdmin, Doc: "runs the fleet: clusters, fleet subscriptions, approval policies, the stop switch, and all operators",
+			Name: RoleFleetAdmin,
+			Doc:  "runs the fleet: clusters, fleet subscriptions, approval policies, the stop switch, and all operators",
 			Rules: slices.Concat(reading(), operating(), []events.AccessRule{
-				allow(on(Clusters), Create, Update, Delete), allow(on(ApprovalPolicies, FleetSubscriptions), Update, Delete),
+				allow(on(Clusters), Create, Update, Delete),
+				allow(on(ApprovalPolicies, FleetSubscriptions), Update, Delete),
 				allow(on(Rollouts), Update),
 				allow(on(Webhooks), Get, List, Update, Delete),
 				allow(on(InstallPlans, Operators),

@@ -19,14 +19,16 @@ func wantedEverywhere() fleetmodel.SetFleetSubscription {
 }
 
 // TestFleetSubscriptions: a fleet subscription is set, read, replaced under If-Match, refused and ended by the API; who
-// may not update it reads no values of its configuration, which cannot be erased while it is in use (issue 14, section 2).
+// may not update it reads no values of its configuration, which cannot be erased while it is in use (issue 14,
+// section 2).
 func TestFleetSubscriptions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const path = "/api/v1/fleet/subscriptions/gauges"
 	must[problem](b, 404, b.do("GET", path, nil))
 	set := must[fleetmodel.FleetSubscription](b, 200, b.write("PUT", path, wantedEverywhere()))
-	if set.Version != 1 || set.Spec.Approval != "Automatic" || set.Spec.DeletionPolicy != "Orphan" || set.Position == "" {
+	if set.Version != 1 || set.Spec.Approval != "Automatic" || set.Spec.DeletionPolicy != "Orphan" ||
+		set.Position == "" {
 		t.Errorf("set: %+v", set)
 	}
 	got := must[fleetmodel.FleetSubscription](b, 200, b.do("GET", b.seen(path), nil))
@@ -73,7 +75,8 @@ func TestFleetSubscriptions(t *testing.T) {
 func TestRolloutsAreSteered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	must[fleetmodel.FleetSubscription](b, 200, b.write("PUT", "/api/v1/fleet/subscriptions/gauges", wantedEverywhere()))
+	must[fleetmodel.FleetSubscription](b, 200,
+		b.write("PUT", "/api/v1/fleet/subscriptions/gauges", wantedEverywhere()))
 	fact := func(p ...events.Payload) { b.fact(events.Fleet, events.KindRollout, "gauges/1", "gauges/1", p...) }
 	fact(events.RolloutStarted{
 		FleetSubscription: "gauges", Number: 1, Change: events.ChangeIntent, MaxConcurrent: 10, MaxFailures: 1,
@@ -82,7 +85,9 @@ func TestRolloutsAreSteered(t *testing.T) {
 			{Name: "rest", Clusters: []string{"east-3"}, Promotion: events.PromotionAutomatic},
 		},
 	}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{Cluster: "east-1", Attempt: 1, Directive: "d"},
-		events.RolloutClusterSettled{Cluster: "east-1", Directive: "d", Outcome: events.ClusterFailed, Reason: "StepFailed"},
+		events.RolloutClusterSettled{
+			Cluster: "east-1", Directive: "d", Outcome: events.ClusterFailed, Reason: "StepFailed",
+		},
 		events.RolloutHalted{Reason: "WaveFailures"})
 	const path = "/api/v1/fleet/rollouts/gauges/1"
 	got := must[fleetmodel.Rollout](b, 200, b.do("GET", b.seen(path), nil))
@@ -90,7 +95,9 @@ func TestRolloutsAreSteered(t *testing.T) {
 		got.Waves[0].Members[0].Reason != "StepFailed" || got.Waves[1].Members[0].State != "Waiting" {
 		t.Errorf("got %+v", got)
 	}
-	listed := must[struct{ Items []fleetmodel.FleetSubscription }](b, 200,
+	listed := must[struct {
+		Items []fleetmodel.FleetSubscription
+	}](b, 200,
 		b.do("GET", b.seen("/api/v1/fleet/subscriptions"), nil))
 	if r := listed.Items[0].Status.Rollout; r == nil || r.Clusters.Failed != 1 || r.Clusters.Total != 3 {
 		t.Errorf("listed with %+v", r)
@@ -136,8 +143,8 @@ func TestRolloutsAreSteered(t *testing.T) {
 	}
 }
 
-// TestPlacedSubscriptions: what a rollout places is shown as a subscription with its owner, also over one that a person
-// made; who changes it takes it out of the fleet; and so is a placed operator group.
+// TestPlacedSubscriptions: what a rollout places is shown as a subscription with its owner, also where there is one
+// already; who changes it takes it out of the fleet; and so is a placed operator group.
 func TestPlacedSubscriptions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -147,7 +154,8 @@ func TestPlacedSubscriptions(t *testing.T) {
 		Cluster: "east-1", Namespace: "ports", Name: "gauges", Owner: "gauges", Rollout: 2,
 		Spec: events.SubscriptionSpec{Package: "tidegauge", Catalog: "fleet", Approval: "Automatic"},
 	}
-	b.fact(events.Fleet, events.KindOperatorGroup, "east-1/ports/ports", "east-1/ports/ports", events.OperatorGroupPlaced{
+	const inGroup = "east-1/ports/ports"
+	b.fact(events.Fleet, events.KindOperatorGroup, inGroup, inGroup, events.OperatorGroupPlaced{
 		Cluster: "east-1", Namespace: "ports", Name: "ports", Owner: "gauges",
 		Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"ports"}},
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 // where is the place of a request of the matrix; empty fields are those that it does not name.
@@ -275,9 +276,26 @@ func probes() map[string]probe {
 			verb: "create", resource: "tokens", about: ofFleet,
 			body: model.AddToken{Name: "a", Role: model.RoleNone, Actor: "nobody"},
 		},
-		"get-token":          {verb: "get", resource: "tokens", about: ofFleet},
-		"rotate-token":       {verb: "create", resource: "tokens", about: ofFleet, body: map[string]any{}},
-		"revoke-token":       {verb: "delete", resource: "tokens", about: ofFleet},
+		"get-token":                 {verb: "get", resource: "tokens", about: ofFleet},
+		"rotate-token":              {verb: "create", resource: "tokens", about: ofFleet, body: map[string]any{}},
+		"revoke-token":              {verb: "delete", resource: "tokens", about: ofFleet},
+		"list-fleet-subscriptions":  {verb: "list", resource: "fleetsubscriptions", about: ofFleet},
+		"get-fleet-subscription":    {verb: "get", resource: "fleetsubscriptions", about: ofFleet},
+		"delete-fleet-subscription": {verb: "delete", resource: "fleetsubscriptions", about: ofFleet},
+		"set-fleet-subscription": {
+			verb: "update", resource: "fleetsubscriptions", about: ofFleet, body: wantedEverywhere(),
+			query: "dryRun=true",
+		},
+		"list-rollouts":         {verb: "list", resource: "rollouts", about: ofFleet},
+		"get-rollout":           {verb: "get", resource: "rollouts", about: ofFleet},
+		"pause-rollout":         {verb: "update", resource: "rollouts", about: ofFleet},
+		"resume-rollout":        {verb: "update", resource: "rollouts", about: ofFleet},
+		"abort-rollout":         {verb: "update", resource: "rollouts", about: ofFleet},
+		"promote-rollout":       {verb: "update", resource: "rollouts", about: ofFleet, body: map[string]any{}},
+		"retry-rollout-cluster": {verb: "update", resource: "rollouts", about: ofFleet},
+		"skip-rollout-cluster": {
+			verb: "update", resource: "rollouts", about: ofFleet, body: fleetmodel.SkipCluster{Reason: "x"},
+		},
 		"list-quotas":        {verb: "list", resource: "quotas", about: ofFleet},
 		"get-quota":          {verb: "get", resource: "quotas", about: ofFleet},
 		"set-quota":          {verb: "update", resource: "quotas", about: ofFleet, body: model.SetQuota{}},
@@ -504,7 +522,7 @@ func (m *matrix) request(path string, p probe, w where) (string, any) {
 		name = "g"
 	case "operators":
 		name = "tidegauge.v1.0.0"
-	case "approvalpolicies", "roles", "rolebindings", "catalogsecrets":
+	case "approvalpolicies", "fleetsubscriptions", "roles", "rolebindings", "catalogsecrets":
 		name = "absent"
 	}
 	if p.gone && p.about == ofNamespace {
@@ -528,7 +546,8 @@ func (m *matrix) request(path string, p probe, w where) (string, any) {
 		body = c
 	}
 	return strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64), "/tokens/{id}", "/tokens/absent",
-		"{tenant}", "default",
+		"{tenant}", "default", "{subscription}", "absent", "{number}", "1",
+		"/clusters/{cluster}/skip", "/clusters/east-1/skip", "/clusters/{cluster}/retry", "/clusters/east-1/retry",
 		"{cluster}", w.cluster, "{namespace}", w.namespace, "{name}", name, "{catalog}", catalog, "{package}", object,
 		"{id}", id).Replace("/api/v1" + path), body
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
-// State is a fleet subscription as folded from its events. The zero value but for the name was never set, or is deleted.
+// State is a fleet subscription as folded from its events. The zero value but for the name was never set, or is
+// deleted.
 type State struct {
 	Name string // given by the caller
 	Set  bool

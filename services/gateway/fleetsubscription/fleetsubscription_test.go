@@ -32,7 +32,10 @@ func full() events.FleetSubscriptionSpec {
 		},
 		Strategy: events.RolloutStrategy{
 			Waves: []events.RolloutWaveSpec{
-				{Name: "canary", Selector: "ring=0", Size: "10%", SoakSeconds: 60, Promotion: "Manual", MaxFailures: "1"},
+				{
+					Name: "canary", Selector: "ring=0", Size: "10%", SoakSeconds: 60, Promotion: "Manual",
+					MaxFailures: "1",
+				},
 				{Name: "early", Promotion: "Automatic"},
 			},
 			MaxConcurrent: 5, MaxFailures: "5%", MaxUnreachable: "10%", DeadlineSeconds: 600,

@@ -241,7 +241,8 @@ func rolloutsCommand(a *command.Env) *cobra.Command {
 					{Name: "Content", Wide: true},
 				},
 			}, list, err, func(r fleetmodel.Rollout) printer.Item {
-				return printer.Item{Name: "rollout/" + fleetmodel.RolloutSubject(r.FleetSubscription, r.Number), Value: r, Cells: []any{
+				name := "rollout/" + fleetmodel.RolloutSubject(r.FleetSubscription, r.Number)
+				return printer.Item{Name: name, Value: r, Cells: []any{
 					r.Number, r.Target.CSV, kinds.RolloutPhase(r), kinds.Done(r.Clusters), r.Clusters.Failed,
 					printer.Age(a.Now(), r.StartedAt), r.Change, len(r.Waves), printer.Short(r.Target.Content),
 				}}

@@ -86,7 +86,9 @@ func skipCommand(a *command.Env) *cobra.Command {
 to whoever asks why; it is stored outside the event log, and can be erased.`,
 		Example: "  chandler fleet skip gauges east-3 --reason 'its storage is being replaced'", Args: cobra.ExactArgs(2),
 		RunE: o.act(a, "leaves out cluster %s",
-			func(ctx context.Context, c *client.Client, r client.RolloutRef, args []string) (fleetmodel.Rollout, error) {
+			func(
+				ctx context.Context, c *client.Client, r client.RolloutRef, args []string,
+			) (fleetmodel.Rollout, error) {
 				if strings.TrimSpace(reason) == "" {
 					return fleetmodel.Rollout{}, command.Usagef("--reason is empty: say why, for whoever asks later")
 				}
@@ -107,7 +109,9 @@ func retryCommand(a *command.Env) *cobra.Command {
 halted does so when it is resumed.`,
 		Example: "  chandler fleet retry gauges east-3", Args: cobra.ExactArgs(2),
 		RunE: o.act(a, "tries cluster %s again",
-			func(ctx context.Context, c *client.Client, r client.RolloutRef, args []string) (fleetmodel.Rollout, error) {
+			func(
+				ctx context.Context, c *client.Client, r client.RolloutRef, args []string,
+			) (fleetmodel.Rollout, error) {
 				return c.RetryCluster(ctx, r, args[1])
 			}),
 	}

@@ -86,6 +86,7 @@ var reasons = map[string]string{
 	"OtherContent":       "the cluster says that it runs another content than the rollout brings",
 	"SubscriptionExists": "another subscription has the name or the package there; adopt takes over one of the name",
 	"ClusterRemoved":     "Chandler has let go of the cluster",
+	"NoUpgradePath":      "nothing leads to the target from what is installed there, as where something newer is",
 	"PlanRejected":       "somebody rejected the install plan",
 	"Removed":            "the operator was removed while it was being changed",
 }

@@ -21,7 +21,8 @@ const KindFleetSubscription = "fleetsubscription"
 
 func fleetSubscriptions(a *command.Env) Kind {
 	show := func(f fleetmodel.FleetSubscription) printer.Item {
-		number, phase, clusters, csv := printer.None, printer.Or(f.Status.WaitsFor, "Pending"), printer.None, printer.None
+		phase := printer.Or(f.Status.WaitsFor, "Pending")
+		number, clusters, csv := printer.None, printer.None, printer.None
 		failed := 0
 		if r := f.Status.Rollout; r != nil {
 			number, phase, clusters, csv = strconv.Itoa(r.Number), RolloutPhase(*r), Done(r.Clusters), r.Target.CSV

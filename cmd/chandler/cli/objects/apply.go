@@ -34,8 +34,9 @@ changes them on each of the clusters. A CatalogSource is visible on that cluster
 unless that is a global catalog namespace; chandler catalog add adds a catalog for the whole fleet. A document
 replaces the labels and annotations of the object: one that it does not name is removed. An OperatorHub
 (config.openshift.io) enables and disables default catalogs of the whole fleet. An ApprovalPolicy
-(chandler-fleet.io/v1) holds for what its selector selects; a FleetSubscription is an operator for many clusters; a Role says what is allowed, a RoleBinding to whom and
-where, a Webhook where events are sent; the secret of a new one is shown once. None of these needs --cluster.
+(chandler-fleet.io/v1) holds for what its selector selects, a FleetSubscription is an operator for many clusters; a
+Role says what is allowed, a RoleBinding to whom and where, a Webhook where events are sent; the secret of a new one
+is shown once. None of these needs --cluster.
 
 An InstallPlan with spec.approved: true approves that plan as it is now, like chandler approve. The labels of a
 Namespace are kept by the operator group in it, and written before its plans start. A secret that a CatalogSource of

@@ -45,13 +45,13 @@ func DeleteCommand(a *command.Env) *cobra.Command {
 	var o deleteOptions
 	c := &cobra.Command{
 		Use: "delete (KIND NAME... | -f FILE)",
-		Short: "Delete subscriptions, operator groups, catalogs, fleet subscriptions, approval policies, roles, role bindings, webhooks and " +
-			"clusters; installed operators stay",
+		Short: "Delete subscriptions, operator groups, catalogs, fleet subscriptions, approval policies, roles, role " +
+			"bindings, webhooks and clusters; installed operators stay",
 		Long: `Deletes objects of one kind by name, or the objects of files, which are read as by chandler apply.
 
 Kinds and their short names: clusters, catalogs (catsrc), operatorgroups (og), subscriptions (sub), fleetsubscriptions
-(fsub), approvalpolicies (policies), roles, rolebindings, webhooks (wh). Installed operators stay, also on deleted clusters: chandler
-uninstall removes them.
+(fsub), approvalpolicies (policies), roles, rolebindings, webhooks (wh). Installed operators stay, also on deleted
+clusters: chandler uninstall removes them.
 
 --dry-run=client says what would be deleted without asking anybody. --dry-run=server, or --dry-run, has the server
 make all checks, and shows which install plans would be superseded and what would no longer resolve.`,

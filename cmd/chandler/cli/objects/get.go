@@ -58,9 +58,9 @@ approvalpolicies (policies), leftovers (objects that
 uninstalled operators left in their clusters), operatorhubs (the one that enables default catalogs), roles and
 rolebindings (who may do what, and where), webhooks (wh: who is sent events). "all" is sub, csv, ip and og.
 
-The output of -o yaml and -o json for subscriptions, operatorgroups, catalogs, installplans, fleetsubscriptions, approvalpolicies,
-roles, rolebindings, operatorhubs and webhooks can be applied again with chandler apply -f. Paths of jsonpath, custom-columns,
-go-template and --sort-by are those of -o json.
+The output of -o yaml and -o json for subscriptions, operatorgroups, catalogs, installplans, fleetsubscriptions,
+approvalpolicies, roles, rolebindings, operatorhubs and webhooks can be applied again with chandler apply -f. Paths of
+jsonpath, custom-columns, go-template and --sort-by are those of -o json.
 
 --sort-by with a path sorts here, after all was read. With created, changed, or a word and - in front (-name) the server
 sorts: clusters and catalogs by name, state, created and changed; subscriptions and operators by name, package, created

@@ -148,7 +148,9 @@ func (h fleetHandlers) listRollouts(
 	if err != nil {
 		return nil, err
 	}
-	return listed(h.Reads.Fleet.Rollouts(ctx, who, fleetmodel.RolloutFilter{FleetSubscription: in.Subscription, Page: page}))
+	return listed(h.Reads.Fleet.Rollouts(ctx, who, fleetmodel.RolloutFilter{
+		FleetSubscription: in.Subscription, Page: page,
+	}))
 }
 
 type getRolloutInput struct {

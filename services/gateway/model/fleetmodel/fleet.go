@@ -1,4 +1,5 @@
-// Package fleetmodel has the types of the REST API about fleet subscriptions and rollouts. Package model has all others.
+// Package fleetmodel has the types of the REST API about fleet subscriptions and rollouts. Package model has all
+// others.
 package fleetmodel
 
 import (
@@ -131,7 +132,9 @@ func FleetSpec(e events.FleetSubscriptionSpec) FleetSubscriptionSpec {
 	out := FleetSubscriptionSpec{
 		Package: e.Package, Channel: e.Channel, Catalog: e.Catalog, Versions: model.PolicyVersions(e.Versions),
 		Namespace: e.Namespace, Approval: e.Approval, Adopt: e.Adopt, DeletionPolicy: e.DeletionPolicy,
-		OperatorGroup: FleetOperatorGroup{Name: e.OperatorGroup.Name, Spec: model.OperatorGroupSpec(e.OperatorGroup.Spec)},
+		OperatorGroup: FleetOperatorGroup{
+			Name: e.OperatorGroup.Name, Spec: model.OperatorGroupSpec(e.OperatorGroup.Spec),
+		},
 		Placement: FleetPlacement{
 			Clusters: e.Placement.Clusters, Selector: e.Placement.Selector, Except: e.Placement.Except,
 			Count: e.Placement.Count, SpreadBy: e.Placement.SpreadBy,

@@ -158,8 +158,8 @@ func CountedRollout(s rollout.State, count []RolloutCounts) Rollout {
 		Reason: s.Reason, Waves: []RolloutWave{}, MaxConcurrent: e.MaxConcurrent, MaxFailures: e.MaxFailures,
 		DeadlineSeconds: e.DeadlineSeconds,
 		Target: RolloutTarget{
-			Package: e.Target.Package, Channel: e.Target.Channel, Catalog: e.Target.Catalog, Revision: e.Target.Revision,
-			CSV: e.Target.CSV, Version: e.Target.Version, Content: e.Target.Content,
+			Package: e.Target.Package, Channel: e.Target.Channel, Catalog: e.Target.Catalog,
+			Revision: e.Target.Revision, CSV: e.Target.CSV, Version: e.Target.Version, Content: e.Target.Content,
 		},
 	}
 	for i, w := range e.Waves {

@@ -14,7 +14,8 @@ import (
 
 func wanted(clusters ...string) fleetmodel.SetFleetSubscription {
 	return fleetmodel.SetFleetSubscription{FleetSubscriptionSpec: fleetmodel.FleetSubscriptionSpec{
-		Package: "gauge", Catalog: "fleet", Namespace: "ports", Placement: fleetmodel.FleetPlacement{Clusters: clusters},
+		Package: "gauge", Catalog: "fleet", Namespace: "ports",
+		Placement: fleetmodel.FleetPlacement{Clusters: clusters},
 	}}
 }
 
@@ -68,8 +69,8 @@ func TestFleetSubscriptions(t *testing.T) {
 	}
 }
 
-// TestRollouts: what people say of a rollout is decided by the state that the fleet controller wrote; what says the same
-// again is no event; why a cluster is left out is kept once, where it can be erased.
+// TestRollouts: what people say of a rollout is decided by the state that the fleet controller wrote; what says the
+// same again is no event; why a cluster is left out is kept once, where it can be erased.
 func TestRollouts(t *testing.T) {
 	t.Parallel()
 	e := intenttest.New(t)
@@ -81,7 +82,9 @@ func TestRollouts(t *testing.T) {
 			{Name: "rest", Clusters: []string{"west"}, Promotion: events.PromotionAutomatic},
 		},
 	}, events.RolloutWaveOpened{Wave: 0}, events.RolloutClusterDirected{Cluster: "east-1", Attempt: 1, Directive: "d"},
-		events.RolloutClusterSettled{Cluster: "east-1", Directive: "d", Outcome: events.ClusterFailed, Reason: "StepFailed"},
+		events.RolloutClusterSettled{
+			Cluster: "east-1", Directive: "d", Outcome: events.ClusterFailed, Reason: "StepFailed",
+		},
 		events.RolloutHalted{Wave: 0, Reason: "WaveFailures"})
 	ann := intenttest.Ann
 	do := func(what string, want errs.Kind, phase string, out fleetmodel.Rollout, err error) {
@@ -108,7 +111,8 @@ func TestRollouts(t *testing.T) {
 	pair("retry", "", "Progressing")(s.Retry(ctx, ann, of, "east-1"))
 	pair("retry what waits", errs.Conflict, "")(s.Retry(ctx, ann, of, "east-1"))
 	pair("of another tenant", errs.NotFound, "")(s.Abort(ctx, intenttest.Eve, of))
-	pair("of another number", errs.NotFound, "")(s.Abort(ctx, ann, fleets.Rollout{FleetSubscription: "gauges", Number: 2}))
+	other := fleets.Rollout{FleetSubscription: "gauges", Number: 2}
+	pair("of another number", errs.NotFound, "")(s.Abort(ctx, ann, other))
 	pair("pause", "", "Paused")(s.Pause(ctx, ann, of))
 	pair("abort", "", "Aborted")(s.Abort(ctx, ann, of))
 	pair("resume what has ended", errs.Conflict, "")(s.Resume(ctx, ann, of))

@@ -100,7 +100,9 @@ func always(c rollout.Command) decider {
 	return func(context.Context, *unit.Work, rollout.State) (rollout.Command, error) { return c, nil }
 }
 
-func (s *Service) decide(ctx context.Context, who model.Caller, of Rollout, command decider) (fleetmodel.Rollout, error) {
+func (s *Service) decide(
+	ctx context.Context, who model.Caller, of Rollout, command decider,
+) (fleetmodel.Rollout, error) {
 	out, position, err := unit.Write(ctx, s.Units, who, span,
 		func(ctx context.Context, u *unit.Work) (unit.Decision[fleetmodel.RolloutState], error) {
 			return unit.Decide(ctx, u, rollouts, fleetmodel.RolloutSubject(of.FleetSubscription, of.Number),

@@ -32,8 +32,8 @@ type row struct {
 
 func (r row) answer() fleetmodel.FleetSubscription {
 	return fleetmodel.FleetSubscription{
-		Name: r.Name, Spec: fleetmodel.FleetSpec(r.Spec), Status: fleetmodel.FleetStatus{WaitsFor: r.Waits}, CreatedAt: r.Created,
-		UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
+		Name: r.Name, Spec: fleetmodel.FleetSpec(r.Spec), Status: fleetmodel.FleetStatus{WaitsFor: r.Waits},
+		CreatedAt: r.Created, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 	}
 }
 
@@ -96,7 +96,9 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (s flee
 }
 
 // addNewest adds the newest rollout of each.
-func addNewest(ctx context.Context, tx pgx.Tx, tenant string, names []string, items []fleetmodel.FleetSubscription) error {
+func addNewest(
+	ctx context.Context, tx pgx.Tx, tenant string, names []string, items []fleetmodel.FleetSubscription,
+) error {
 	w := readmodel.Tenant("r.tenant", tenant)
 	w.Add(`r.fleet = any (?) and not exists (select from rollouts n where n.tenant = r.tenant and n.fleet = r.fleet
 		and n.number > r.number)`, names)

@@ -22,14 +22,17 @@ func started(number int) events.RolloutStarted {
 		DeadlineSeconds: 600, Target: events.RolloutTarget{Package: "gauge", CSV: "gauge.v1.0.0", Version: "1.0.0"},
 		Waves: []events.RolloutWave{
 			{Name: "canary", Clusters: []string{"east-1"}, Promotion: events.PromotionManual},
-			{Name: "rest", Clusters: []string{"east-2", "east-3"}, Promotion: events.PromotionAutomatic, MaxUnreachable: 1},
+			{
+				Name: "rest", Clusters: []string{"east-2", "east-3"}, Promotion: events.PromotionAutomatic,
+				MaxUnreachable: 1,
+			},
 		},
 	}
 }
 
 // TestReader: a fleet subscription is shown with its newest rollout, a rollout with where each cluster stands and why,
-// as the fold of its events has it; lists count without naming clusters; what is repeated changes nothing; other tenants
-// see nothing (issue 14, section 2).
+// as the fold of its events has it; lists count without naming clusters; what is repeated changes nothing; other
+// tenants see nothing (issue 14, section 2).
 func TestReader(t *testing.T) {
 	t.Parallel()
 	e := viewtest.New(t, fleet.Projection())
@@ -59,7 +62,8 @@ func TestReader(t *testing.T) {
 		}
 		return *got.Status.Rollout
 	}
-	if n := newest(); n.Number != 2 || n.Waves[0].State != fleetmodel.WavePromotion || n.Waves[1].State != fleetmodel.WaveWaiting ||
+	if n := newest(); n.Number != 2 || n.Waves[0].State != fleetmodel.WavePromotion ||
+		n.Waves[1].State != fleetmodel.WaveWaiting ||
 		n.Clusters != (fleetmodel.RolloutCounts{Total: 3, Succeeded: 1, Waiting: 2}) {
 		t.Errorf("the newest rollout is %+v", n)
 	}
@@ -88,11 +92,13 @@ func TestReader(t *testing.T) {
 		t.Errorf("the rollout is %+v", got)
 	}
 	counted := newest()
-	if diff := cmp.Diff(got.Waves[1].Clusters, counted.Waves[1].Clusters); diff != "" || counted.Waves[1].Members != nil {
+	if diff := cmp.Diff(got.Waves[1].Clusters, counted.Waves[1].Clusters); diff != "" ||
+		counted.Waves[1].Members != nil {
 		t.Errorf("a list counts otherwise, or names clusters (-want +got):\n%s", diff)
 	}
 	e.Fold(events.KindRollout, "gauges/2", events.RolloutClusterRetried{Cluster: "east-3"})
-	if got, err = r.Rollout(t.Context(), viewtest.Ann, "gauges", 2); err != nil || got.Waves[1].Members[1].SkippedBy != "" ||
+	if got, err = r.Rollout(t.Context(), viewtest.Ann, "gauges", 2); err != nil ||
+		got.Waves[1].Members[1].SkippedBy != "" ||
 		got.Waves[1].Members[1].State != fleetmodel.ClusterWaiting {
 		t.Errorf("tried again: %+v, %v", got.Waves[1].Members[1], err)
 	}
@@ -101,7 +107,8 @@ func TestReader(t *testing.T) {
 	if err != nil || len(first) != 1 || first[0].Number != 2 {
 		t.Fatalf("the first page: %+v, %v", first, err)
 	}
-	second, end, err := r.Rollouts(t.Context(), viewtest.Ann, fleetmodel.RolloutFilter{Page: model.Page{Limit: 1, After: next}})
+	second, end, err := r.Rollouts(t.Context(), viewtest.Ann,
+		fleetmodel.RolloutFilter{Page: model.Page{Limit: 1, After: next}})
 	if err != nil || len(second) != 1 || second[0].Phase != "Superseded" || end != nil {
 		t.Errorf("the second page: %+v, %v, %v", second, end, err)
 	}

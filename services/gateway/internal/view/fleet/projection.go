@@ -1,5 +1,5 @@
-// Package fleet is the read model of fleet subscriptions and their rollouts. Rollouts are folded as the fleet controller
-// folds them (libs/fleet/rolloutstore).
+// Package fleet is the read model of fleet subscriptions and their rollouts. Rollouts are folded as the fleet
+// controller folds them (libs/fleet/rolloutstore).
 package fleet
 
 import (
