@@ -2885,6 +2885,22 @@ ALTER TABLE gateway.erased_bodies OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.erased_bodies IS 'bodies that a person erased; events keep the commitments';
 
+CREATE TABLE gateway.fleet_subscriptions (
+    tenant text NOT NULL,
+    name text NOT NULL,
+    spec jsonb NOT NULL,
+    created timestamp with time zone NOT NULL,
+    updated timestamp with time zone NOT NULL,
+    stream text NOT NULL,
+    version bigint NOT NULL
+);
+
+ALTER TABLE ONLY gateway.fleet_subscriptions FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.fleet_subscriptions OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.fleet_subscriptions IS 'read model: fleet subscriptions';
+
 CREATE TABLE gateway.idempotency_keys (
     tenant text NOT NULL,
     actor text NOT NULL,
@@ -3119,6 +3135,49 @@ ALTER TABLE ONLY gateway.roles FORCE ROW LEVEL SECURITY;
 ALTER TABLE gateway.roles OWNER TO chandler_owner;
 
 COMMENT ON TABLE gateway.roles IS 'read model: roles that people defined; those that are built in are in the code';
+
+CREATE TABLE gateway.rollout_clusters (
+    tenant text NOT NULL,
+    fleet text NOT NULL,
+    number integer NOT NULL,
+    cluster text NOT NULL,
+    wave integer NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    directive text DEFAULT ''::text NOT NULL,
+    outcome text DEFAULT ''::text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    forgiven boolean DEFAULT false NOT NULL,
+    words text DEFAULT ''::text NOT NULL,
+    skipped_by text DEFAULT ''::text NOT NULL
+);
+
+ALTER TABLE ONLY gateway.rollout_clusters FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.rollout_clusters OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.rollout_clusters IS 'read model: where each cluster of a rollout stands';
+
+CREATE TABLE gateway.rollouts (
+    tenant text NOT NULL,
+    fleet text NOT NULL,
+    number integer NOT NULL,
+    stream_version bigint NOT NULL,
+    phase text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    wave integer NOT NULL,
+    passed integer NOT NULL,
+    promoted boolean DEFAULT false NOT NULL,
+    started jsonb NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY gateway.rollouts FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.rollouts OWNER TO chandler_owner;
+
+COMMENT ON TABLE gateway.rollouts IS 'read model: rollouts, what each began with and where it stands';
 
 CREATE TABLE gateway.schema_migrations (
     version bigint NOT NULL,
@@ -4741,6 +4800,9 @@ ALTER TABLE ONLY gateway.credentials
 ALTER TABLE ONLY gateway.erased_bodies
     ADD CONSTRAINT erased_bodies_pkey PRIMARY KEY (tenant, commitment);
 
+ALTER TABLE ONLY gateway.fleet_subscriptions
+    ADD CONSTRAINT fleet_subscriptions_pkey PRIMARY KEY (tenant, name);
+
 ALTER TABLE ONLY gateway.idempotency_keys
     ADD CONSTRAINT idempotency_keys_pkey PRIMARY KEY (tenant, actor, key);
 
@@ -4779,6 +4841,12 @@ ALTER TABLE ONLY gateway.role_bindings
 
 ALTER TABLE ONLY gateway.roles
     ADD CONSTRAINT roles_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY gateway.rollout_clusters
+    ADD CONSTRAINT rollout_clusters_pkey PRIMARY KEY (tenant, fleet, number, cluster);
+
+ALTER TABLE ONLY gateway.rollouts
+    ADD CONSTRAINT rollouts_pkey PRIMARY KEY (tenant, fleet, number);
 
 ALTER TABLE ONLY gateway.schema_migrations
     ADD CONSTRAINT schema_migrations_pkey PRIMARY KEY (version);
@@ -5403,6 +5471,8 @@ ALTER TABLE gateway.credentials ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.erased_bodies ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE gateway.fleet_subscriptions ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE gateway.idempotency_keys ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.identities ENABLE ROW LEVEL SECURITY;
@@ -5424,6 +5494,10 @@ ALTER TABLE gateway.read_audit ENABLE ROW LEVEL SECURITY;
 ALTER TABLE gateway.role_bindings ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.roles ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.rollout_clusters ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE gateway.rollouts ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.stream_tickets ENABLE ROW LEVEL SECURITY;
 
@@ -5507,6 +5581,12 @@ CREATE POLICY tenant ON gateway.erased_bodies USING (((tenant = ( SELECT
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
+CREATE POLICY tenant ON gateway.fleet_subscriptions USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
 CREATE POLICY tenant ON gateway.idempotency_keys USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
@@ -5568,6 +5648,18 @@ CREATE POLICY tenant ON gateway.role_bindings USING (((tenant = ( SELECT
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 CREATE POLICY tenant ON gateway.roles USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.rollout_clusters USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON gateway.rollouts USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
@@ -6651,6 +6743,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.credentials TO chand
 
 GRANT SELECT,INSERT ON TABLE gateway.erased_bodies TO chandler_gateway;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.fleet_subscriptions TO chandler_gateway;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.idempotency_keys TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.identities TO chandler_gateway;
@@ -6672,6 +6766,10 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.read_audit TO chandl
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.role_bindings TO chandler_gateway;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.roles TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.rollout_clusters TO chandler_gateway;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE gateway.rollouts TO chandler_gateway;
 
 GRANT SELECT ON TABLE gateway.sealed_kinds TO chandler_gateway;
 

@@ -5632,9 +5632,6 @@ type Subscription struct {
 	Cluster     string            `json:"cluster"`
 	CreatedAt   time.Time         `json:"createdAt"`
 
-	// FleetSubscription Fleet subscription that asks for it. Who changes it takes it out of the fleet
-	FleetSubscription string `json:"fleetSubscription,omitempty"`
-
 	// Generated Made by the resolver for a dependency
 	Generated bool `json:"generated,omitempty"`
 
@@ -5647,12 +5644,9 @@ type Subscription struct {
 	Owner string `json:"owner,omitempty"`
 
 	// Position Of the write, in answers to writes
-	Position string `json:"position,omitempty"`
-
-	// Rollout Number of the rollout that asked for it last
-	Rollout int64              `json:"rollout,omitempty"`
-	Spec    SubscriptionSpec   `json:"spec"`
-	Status  SubscriptionStatus `json:"status"`
+	Position string             `json:"position,omitempty"`
+	Spec     SubscriptionSpec   `json:"spec"`
+	Status   SubscriptionStatus `json:"status"`
 
 	// Stream Id of its stream of events
 	Stream string `json:"stream,omitempty"`

@@ -968,6 +968,214 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/fleet/rollouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List rollouts by fleet subscription, newest first, without their clusters
+         * @description List rollouts by fleet subscription, newest first, without their clusters. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
+         */
+        get: operations["list-rollouts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/rollouts/{subscription}/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a rollout with its waves, and where each cluster stands
+         * @description Get a rollout with its waves, and where each cluster stands.
+         */
+        get: operations["get-rollout"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/rollouts/{subscription}/{number}/abort": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a rollout
+         * @description End a rollout; nothing is undone.
+         */
+        post: operations["abort-rollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/rollouts/{subscription}/{number}/clusters/{cluster}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try a cluster again that failed or was skipped
+         * @description Try a cluster again that failed or was skipped.
+         */
+        post: operations["retry-rollout-cluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/rollouts/{subscription}/{number}/clusters/{cluster}/skip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Leave a cluster out of a rollout
+         * @description Leave a cluster out of a rollout.
+         */
+        post: operations["skip-rollout-cluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/rollouts/{subscription}/{number}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change no further cluster
+         * @description Change no further cluster; what was asked of clusters goes on.
+         */
+        post: operations["pause-rollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/rollouts/{subscription}/{number}/promote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let the wave after the open one begin
+         * @description Let the wave after the open one begin.
+         */
+        post: operations["promote-rollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/rollouts/{subscription}/{number}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Go on with a rollout that was paused or has halted
+         * @description Go on with a rollout that was paused or has halted; the failures so far are forgiven.
+         */
+        post: operations["resume-rollout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/subscriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List fleet subscriptions by name, each with its newest rollout
+         * @description List fleet subscriptions by name, each with its newest rollout. With watch=true the answer is a stream of Server-Sent Events: ADDED with each object, then BOOKMARK, then ADDED, MODIFIED (data is the object as the list has it) and DELETED (data is its name) as they come, among what the filters choose and the caller may list. The id of a BOOKMARK is a position of the event log. To a client that reconnects with it as Last-Event-ID or since, RESET (data: {}) comes first: it forgets what it has of the list, and what there is follows as ADDED, up to a BOOKMARK. ERROR ends a stream for good; data.detail says why.
+         */
+        get: operations["list-fleet-subscriptions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/subscriptions/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a fleet subscription
+         * @description Get a fleet subscription.
+         */
+        get: operations["get-fleet-subscription"];
+        /**
+         * Make a fleet subscription, or replace all of it
+         * @description Make a fleet subscription, or replace all of it; a rollout that is under way is superseded by the next one.
+         */
+        put: operations["set-fleet-subscription"];
+        post?: never;
+        /**
+         * End a fleet subscription
+         * @description End a fleet subscription: the subscriptions on the clusters stay, without their owner.
+         */
+        delete: operations["delete-fleet-subscription"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/hooks/catalogs/{catalog}": {
         parameters: {
             query?: never;
@@ -3366,6 +3574,95 @@ export interface components {
             /** @enum {string} */
             severity: "error" | "warning" | "info";
         };
+        FleetOperatorGroup: {
+            name: string;
+            spec?: components["schemas"]["OperatorGroupSpec"];
+        };
+        FleetPlacement: {
+            /** @description Names, or beginnings of names followed by * */
+            clusters?: string[];
+            /**
+             * Format: int64
+             * @description How many of those that fit; all without it. Who is there stays before others come
+             */
+            count?: number;
+            /** @description Never these; as clusters */
+            except?: string[];
+            /** @description Which come first where count leaves some out */
+            prefer?: components["schemas"]["FleetPreference"][];
+            /**
+             * @description Of labels, as Kubernetes writes it
+             * @example stage=production
+             */
+            selector?: string;
+            /** @description Key of a label over whose values they are spread */
+            spreadBy?: string;
+            /** @description Taints of clusters that keep nothing away */
+            tolerations?: components["schemas"]["FleetToleration"][];
+        };
+        FleetPreference: {
+            selector: string;
+            /** Format: int64 */
+            weight: number;
+        };
+        FleetStatus: {
+            /** @description The newest one, without its clusters */
+            rollout?: components["schemas"]["Rollout"];
+            /** @description Code of why no rollout can begin */
+            waitsFor?: string;
+        };
+        FleetSubscription: {
+            /** Format: date-time */
+            createdAt: string;
+            name: string;
+            /** @description Of the write, in answers to writes */
+            position?: string;
+            spec: components["schemas"]["FleetSubscriptionSpec"];
+            status: components["schemas"]["FleetStatus"];
+            /** @description Id of its stream of events */
+            stream?: string;
+            /** @description What of it is stored and cannot be opened: it is left out */
+            unreadable?: components["schemas"]["Unreadable"][];
+            /** Format: date-time */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Of its stream
+             */
+            version?: number;
+        };
+        FleetSubscriptionSpec: {
+            /** @description Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it */
+            adopt?: boolean;
+            /**
+             * @description Of the subscriptions on the clusters; Automatic without it
+             * @enum {string}
+             */
+            approval?: "Automatic" | "Manual";
+            /** @description Name of a catalog of the hub */
+            catalog: string;
+            /** @description The default channel without it */
+            channel?: string;
+            /** @description OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables. */
+            config?: unknown;
+            /**
+             * @description What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+             * @enum {string}
+             */
+            deletionPolicy?: "Orphan";
+            /** @description Of the subscription on each cluster; a DNS-1123 label */
+            namespace: string;
+            /** @description Made on clusters on which the namespace has none */
+            operatorGroup?: components["schemas"]["FleetOperatorGroup"];
+            /** @description A DNS-1123 label */
+            package: string;
+            /** @description Which clusters. It names clusters or a selector */
+            placement: components["schemas"]["FleetPlacement"];
+            /** @description How a change reaches them */
+            strategy?: components["schemas"]["RolloutStrategy"];
+            /** @description What rollouts may bring; the newest of the channel without it */
+            versions?: components["schemas"]["PolicyVersions"];
+        };
         FleetSummary: {
             /** @description The break-glass token of the tenant is in use, or was in the last 24 hours */
             breakGlass?: components["schemas"]["BreakGlassUse"];
@@ -3374,6 +3671,11 @@ export interface components {
             next?: string;
             /** @description Of all parts, also those of other pages */
             total: components["schemas"]["SummaryCounts"];
+        };
+        FleetToleration: {
+            key: string;
+            /** @description Any without it */
+            value?: string;
         };
         FoundList: {
             /** @description How many packages have a value; the field's own filter is left out */
@@ -3718,6 +4020,11 @@ export interface components {
             /** @description Cursor of the next page; absent on the last */
             next?: string;
         };
+        ListFleetSubscription: {
+            items: components["schemas"]["FleetSubscription"][];
+            /** @description Cursor of the next page; absent on the last */
+            next?: string;
+        };
         ListHolder: {
             items: components["schemas"]["Holder"][];
             /** @description Cursor of the next page; absent on the last */
@@ -3795,6 +4102,11 @@ export interface components {
         };
         ListRoleBinding: {
             items: components["schemas"]["RoleBinding"][];
+            /** @description Cursor of the next page; absent on the last */
+            next?: string;
+        };
+        ListRollout: {
+            items: components["schemas"]["Rollout"][];
             /** @description Cursor of the next page; absent on the last */
             next?: string;
         };
@@ -4930,6 +5242,10 @@ export interface components {
             message: string;
             rule?: string;
         };
+        PromoteRollout: {
+            /** @description Name of the wave that is promoted: refused if another one is open. The open one without it */
+            wave?: string;
+        };
         Provider: {
             name?: string;
             url?: string;
@@ -5302,6 +5618,182 @@ export interface components {
             /** @description CSV that was installed before */
             to: string;
         };
+        Rollout: {
+            /**
+             * @description Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen
+             * @enum {string}
+             */
+            change: "Version" | "Intent" | "Membership";
+            /** @description Of all waves */
+            clusters: components["schemas"]["RolloutCounts"];
+            /**
+             * Format: int64
+             * @description How long one cluster may take
+             */
+            deadlineSeconds: number;
+            fleetSubscription: string;
+            /**
+             * Format: int64
+             * @description How many clusters are being changed at a time
+             */
+            maxConcurrent: number;
+            /**
+             * Format: int64
+             * @description How many clusters of the whole may fail
+             */
+            maxFailures: number;
+            /**
+             * Format: int64
+             * @description Of the rollouts of this fleet subscription, from 1
+             */
+            number: number;
+            /**
+             * @description Paused by a person, Halted by itself
+             * @enum {string}
+             */
+            phase: "Progressing" | "Paused" | "Halted" | "Succeeded" | "Aborted" | "Superseded";
+            /** @description Of the write, in answers to writes */
+            position?: string;
+            /** @description Code of why it has halted */
+            reason?: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description What every cluster gets, however catalogs move meanwhile */
+            target: components["schemas"]["RolloutTarget"];
+            /** Format: date-time */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Of its stream of events
+             */
+            version?: number;
+            /** @description In their order */
+            waves: components["schemas"]["RolloutWave"][];
+        };
+        RolloutCluster: {
+            /**
+             * Format: int64
+             * @description How often the change was asked of it
+             */
+            attempt: number;
+            /** @description Commitment to these words, by which they are erased */
+            body?: string;
+            /** @description Correlation id of the events that the present attempt leads to */
+            directive?: string;
+            /** @description A person had the rollout go on in spite of this failure */
+            forgiven?: boolean;
+            name: string;
+            /** @description Code of why it failed or is away */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description Of the last event about it
+             */
+            since: string;
+            /** @description Who left it out */
+            skippedBy?: string;
+            /** @enum {string} */
+            state: "Waiting" | "Changing" | "Succeeded" | "Failed" | "Unreachable" | "Skipped";
+            /** @description What of it is stored and cannot be opened */
+            unreadable?: components["schemas"]["Unreadable"][];
+            /** @description What they said of it */
+            words?: string;
+        };
+        RolloutCounts: {
+            /** Format: int64 */
+            changing?: number;
+            /** Format: int64 */
+            failed?: number;
+            /** Format: int64 */
+            skipped?: number;
+            /** Format: int64 */
+            succeeded?: number;
+            /** Format: int64 */
+            total: number;
+            /** Format: int64 */
+            unreachable?: number;
+            /** Format: int64 */
+            waiting?: number;
+        };
+        RolloutStrategy: {
+            /**
+             * Format: int64
+             * @description How long one cluster may take before it counts as failed; 1800 without it
+             */
+            deadlineSeconds?: number;
+            /**
+             * Format: int64
+             * @description How many clusters are being changed at a time; 10 without it
+             */
+            maxConcurrent?: number;
+            /**
+             * @description How many clusters of the whole may fail, as a number or a percentage; one more halts the rollout. What the waves allow together without it
+             * @example 5%
+             */
+            maxFailures?: string;
+            /**
+             * @description How many clusters of a wave may be away: they are changed when they are back. With more the wave waits; none without it
+             * @example 10%
+             */
+            maxUnreachable?: string;
+            /** @description In their order; clusters that none takes are in one more at the end, rest */
+            waves?: components["schemas"]["RolloutWaveSpec"][];
+        };
+        RolloutTarget: {
+            catalog: string;
+            channel: string;
+            /** @description Digest of the bundle */
+            content: string;
+            csv: string;
+            package: string;
+            /** @description Of the catalog */
+            revision: string;
+            version: string;
+        };
+        RolloutWave: {
+            clusters: components["schemas"]["RolloutCounts"];
+            /** Format: int64 */
+            maxFailures: number;
+            /** Format: int64 */
+            maxUnreachable: number;
+            /** @description By name, in answers about one rollout */
+            members?: components["schemas"]["RolloutCluster"][];
+            name: string;
+            /** @description A person has let the next wave begin */
+            promoted?: boolean;
+            /** @enum {string} */
+            promotion: "Automatic" | "Manual";
+            /** Format: int64 */
+            soakSeconds?: number;
+            /**
+             * @description Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be
+             * @enum {string}
+             */
+            state: "Waiting" | "Progressing" | "Soaking" | "WaitingForPromotion" | "WaitingForClusters" | "Passed";
+        };
+        RolloutWaveSpec: {
+            /** @description How many of its clusters may fail, as a number or a percentage, rounded down; none without it */
+            maxFailures?: string;
+            /** @description A DNS-1123 label */
+            name: string;
+            /**
+             * @description What lets the next wave begin: Automatic without it, Manual a person
+             * @enum {string}
+             */
+            promotion?: "Automatic" | "Manual";
+            /** @description Of labels; all clusters that are left without it */
+            selector?: string;
+            /**
+             * @description How many of those, as a number or a percentage, rounded up; all without it
+             * @example 10%
+             */
+            size?: string;
+            /**
+             * Format: int64
+             * @description How long the wave has to be as wanted before the next one begins
+             */
+            soakSeconds?: number;
+        };
         RotateToken: {
             /**
              * Format: date-time
@@ -5371,6 +5863,38 @@ export interface components {
             kind: "dockerconfigjson" | "basic" | "token" | "ssh" | "ca" | "kubeconfig";
             /** @description dockerconfigjson: a docker configuration, {"auths": …}; basic: {username, password}; token: {token}; ssh: {privateKey, knownHosts, passphrase}; ca: {certificates}, in PEM; kubeconfig: {kubeconfig} */
             value: unknown;
+        };
+        SetFleetSubscription: {
+            /** @description Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it */
+            adopt?: boolean;
+            /**
+             * @description Of the subscriptions on the clusters; Automatic without it
+             * @enum {string}
+             */
+            approval?: "Automatic" | "Manual";
+            /** @description Name of a catalog of the hub */
+            catalog: string;
+            /** @description The default channel without it */
+            channel?: string;
+            /** @description OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables. */
+            config?: unknown;
+            /**
+             * @description What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+             * @enum {string}
+             */
+            deletionPolicy?: "Orphan";
+            /** @description Of the subscription on each cluster; a DNS-1123 label */
+            namespace: string;
+            /** @description Made on clusters on which the namespace has none */
+            operatorGroup?: components["schemas"]["FleetOperatorGroup"];
+            /** @description A DNS-1123 label */
+            package: string;
+            /** @description Which clusters. It names clusters or a selector */
+            placement: components["schemas"]["FleetPlacement"];
+            /** @description How a change reaches them */
+            strategy?: components["schemas"]["RolloutStrategy"];
+            /** @description What rollouts may bring; the newest of the channel without it */
+            versions?: components["schemas"]["PolicyVersions"];
         };
         SetOperatorHub: {
             disableAllDefaultSources?: boolean;
@@ -5490,6 +6014,10 @@ export interface components {
             owners: string[];
             /** @description Why the plan's form cannot take the place of the other one, as the API server says: then it can only be kept */
             refused?: string;
+        };
+        SkipCluster: {
+            /** @description Why. It is kept outside the event log and can be erased */
+            reason: string;
         };
         SkipParked: {
             /** @description As the list of parked events names it */
@@ -9956,6 +10484,615 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "list-rollouts": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+                /** @description At most so many items */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description Wait until the list shows this position */
+                minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
+                /** @description Only those of this fleet subscription */
+                subscription?: string;
+            };
+            header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK; with watch=true a stream of what changes */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListRollout"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-rollout": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+                /** @description Wait until the answer shows this position */
+                minPosition?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description Name of the fleet subscription; a DNS-1123 subdomain */
+                subscription: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "abort-rollout": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the fleet subscription; a DNS-1123 subdomain */
+                subscription: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "retry-rollout-cluster": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the fleet subscription; a DNS-1123 subdomain */
+                subscription: string;
+                number: number;
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "skip-rollout-cluster": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the fleet subscription; a DNS-1123 subdomain */
+                subscription: string;
+                number: number;
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SkipCluster"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "pause-rollout": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the fleet subscription; a DNS-1123 subdomain */
+                subscription: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "promote-rollout": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the fleet subscription; a DNS-1123 subdomain */
+                subscription: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromoteRollout"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "resume-rollout": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the fleet subscription; a DNS-1123 subdomain */
+                subscription: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "list-fleet-subscriptions": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+                /** @description At most so many items */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description Wait until the list shows this position */
+                minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
+            };
+            header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK; with watch=true a stream of what changes */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListFleetSubscription"];
+                    "text/event-stream": string;
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-fleet-subscription": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+                /** @description Wait until the answer shows this position */
+                minPosition?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetSubscription"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "set-fleet-subscription": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description ETag of the object as it was read, whose intent must not have changed since; * replaces whatever is there */
+                "If-Match"?: string;
+                /** @description * makes the object, and replaces none */
+                "If-None-Match"?: "*";
+            };
+            path: {
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetFleetSubscription"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetSubscription"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            428: components["responses"]["PreconditionRequired"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "delete-fleet-subscription": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Removed"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
