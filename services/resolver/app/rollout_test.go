@@ -12,14 +12,18 @@ import (
 )
 
 // shore is a fleet of four clusters, of which the first is the one that changes are tried on.
-type shore struct{ *fleet }
+type shore struct {
+	*fleet
+
+	stop func() // the first resolver
+}
 
 var shoreClusters = []string{"east-1", "east-2", "east-3", "east-4"}
 
 func newShore(t *testing.T) shore {
 	t.Helper()
 	f := newFleet(t)
-	f.start()
+	stop := f.start()
 	f.addCatalog("fleet")
 	for i, name := range shoreClusters {
 		f.append(events.Gateway, events.KindCluster, name, name, events.ClusterRegistered{
@@ -27,7 +31,7 @@ func newShore(t *testing.T) shore {
 		})
 		f.append(events.Installer, events.KindCluster, name, name, events.ClusterObserved{State: "Connected"})
 	}
-	return shore{f}
+	return shore{f, stop}
 }
 
 // spec wants buoy on every cluster, first on those of ring 0.
