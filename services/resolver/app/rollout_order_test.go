@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -267,4 +268,21 @@ func TestClusterComesBack(t *testing.T) {
 	if got := s.rollout(4); got.Clusters["east-1"].Reason != decided.ReasonTaken {
 		t.Errorf("a subscription that somebody changed: the rollout is %+v", got)
 	}
+}
+
+// TestFleetAsksForItsImageAgain: where a scope asked for the same image and withdrew, the fleet subscription that waits
+// for it asks again.
+func TestFleetAsksForItsImageAgain(t *testing.T) {
+	t.Parallel()
+	s := newShore(t)
+	s.publish("fleet", "", s.pkg("buoy", version{v: "1.0.0", bare: true, image: buoyImage}))
+	s.set(s.spec())
+	want := []string{"fleet buoy buoy.v1.0.0 " + buoyImage}
+	s.want("the images that are wanted", s.wanted(), want)
+	_, err := s.admin.Exec(s.ctx, `delete from resolver.wanted_images`)
+	s.must(err)
+	s.until("the fleet subscription to ask again", func() bool { return slices.Equal(s.wanted(), want) })
+	s.fetched(buoyImage, s.content("buoy.v1.0.0", version{v: "1.0.0"}), "")
+	s.quiet()
+	s.want("the first wave", s.planned(), []string{"east-1 buoy.v1.0.0"})
 }
