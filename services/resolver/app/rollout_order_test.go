@@ -48,8 +48,8 @@ func TestRolloutChangedMeanwhile(t *testing.T) {
 		[]string{"east-2 buoy.v1.0.0", "east-3 buoy.v1.0.0", "east-4 buoy.v1.0.0"})
 }
 
-// TestFleetSubscriptionMadeAgain: a fleet subscription that was deleted and made again while no resolver ran has another
-// intent, though its stream has as many events as the one before.
+// TestFleetSubscriptionMadeAgain: the rollout of a fleet subscription that was deleted and made again while no resolver
+// ran ends, and the next one brings what is wanted now.
 func TestFleetSubscriptionMadeAgain(t *testing.T) {
 	t.Parallel()
 	s := newShore(t)
@@ -285,4 +285,71 @@ func TestFleetAsksForItsImageAgain(t *testing.T) {
 	s.fetched(buoyImage, s.content("buoy.v1.0.0", version{v: "1.0.0"}), "")
 	s.quiet()
 	s.want("the first wave", s.planned(), []string{"east-1 buoy.v1.0.0"})
+}
+
+// TestFleetsOfOneOperator: of two fleet subscriptions for the same operator and namespace, that begin at once, one has
+// the clusters, and the other one says why it has not (issue 14, section 2).
+func TestFleetsOfOneOperator(t *testing.T) {
+	t.Parallel()
+	s := newShore(t)
+	s.start() // a second one, so that both may be decided about at a time
+	s.publish("fleet", "", s.pkg("buoy", version{v: "1.0.0"}))
+	fleets := []string{"buoy", "other"}
+	for _, name := range fleets {
+		s.append(events.Gateway, events.KindFleetSubscription, name, name,
+			events.FleetSubscriptionSet{Name: name, Spec: s.spec()})
+	}
+	s.quiet()
+	asked := map[string][]string{}
+	var phases []rollout.Phase
+	for _, name := range fleets {
+		got := s.rolloutOf(name, 1)
+		phases = append(phases, got.Phase)
+		for cluster, c := range got.Clusters {
+			if c.Directive != "" {
+				asked[cluster] = append(asked[cluster], name)
+			} else if c.Outcome == events.ClusterFailed && c.Reason != decided.ReasonTaken {
+				t.Errorf("%s on %s is %+v", name, cluster, c)
+			}
+		}
+	}
+	slices.Sort(phases)
+	if len(asked["east-1"]) != 1 || !slices.Equal(phases, []rollout.Phase{rollout.Halted, rollout.Progressing}) {
+		t.Errorf("asked %v, the rollouts are %v", asked, phases)
+	}
+}
+
+// TestRolloutTriesAgainMeanwhile: a cluster is tried again while the plan of the try before still runs. What comes of
+// that plan is not the second try's; that the operator is there is, once the cluster was asked for it.
+func TestRolloutTriesAgainMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newShore(t)
+	s.publish("fleet", "", s.pkg("buoy", version{v: "1.0.0"}))
+	s.set(s.spec())
+	p, correlation := s.plan("east-1")
+	in := "east-1/" + namespace + "/"
+	s.append(events.Installer, events.KindInstallPlan, in+p.Proposed.Name, p.Proposed.Plan,
+		events.InstallPlanStarted{Steps: p.Proposed.Steps})
+	s.append(events.Gateway, events.KindRollout, "buoy/1", "buoy/1", events.RolloutPaused{},
+		events.RolloutClusterSkipped{Cluster: "east-1"}, events.RolloutClusterRetried{Cluster: "east-1"},
+		events.RolloutResumed{})
+	s.quiet()
+	if got := s.rollout(1).Clusters["east-1"]; got.Attempt != 2 || got.Outcome != "" {
+		t.Fatalf("the second try is %+v", got)
+	}
+	s.correlation = correlation
+	s.phaseIn(in, p.Proposed.Bundles[0], p.Proposed.Plan, "Failed")
+	s.quiet()
+	if got := s.rollout(1).Clusters["east-1"]; got.Outcome != "" {
+		t.Fatalf("after a failure of the first try the second is %+v", got)
+	}
+	s.append(events.Installer, events.KindInstallPlan, in+p.Proposed.Name, p.Proposed.Plan,
+		events.InstallPlanFinished{Steps: p.Proposed.Steps, StepLog: "log"})
+	s.phaseIn(in, p.Proposed.Bundles[0], p.Proposed.Plan, "Succeeded")
+	s.correlation = ""
+	s.quiet()
+	got := s.rollout(1)
+	if c := got.Clusters["east-1"]; c.Outcome != events.ClusterSucceeded || got.Wave != 1 {
+		t.Errorf("the rollout is %+v", got)
+	}
 }

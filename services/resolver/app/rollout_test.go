@@ -93,10 +93,15 @@ func (s shore) carryOutOn(names ...string) {
 }
 
 // rollout is a rollout as its events tell it.
-func (s shore) rollout(number int) (out rollout.State) {
+func (s shore) rollout(number int) rollout.State {
+	s.t.Helper()
+	return s.rolloutOf("buoy", number)
+}
+
+func (s shore) rolloutOf(fleet string, number int) (out rollout.State) {
 	s.t.Helper()
 	for _, e := range s.recorded() {
-		if e.StreamID.Kind == events.KindRollout && e.Subject == fmt.Sprintf("buoy/%d", number) {
+		if e.StreamID.Kind == events.KindRollout && e.Subject == fmt.Sprintf("%s/%d", fleet, number) {
 			var err error
 			out, err = rollout.Evolve(out, e.Payload, e.Time)
 			s.must(err)

@@ -99,8 +99,7 @@ func (s State) Superseded() bool {
 	return s.Last.Phase != "" && !s.Last.Phase.Ended() && (s.Deleted || s.otherIntent())
 }
 
-// otherIntent says whether the newest rollout began by another intent. A fleet subscription that was deleted and made
-// again has other streams, whose versions begin anew.
+// otherIntent says whether the newest rollout began by another intent. A version says that only within its stream.
 func (s State) otherIntent() bool {
 	return s.Last.Started.Version != s.Version || s.Last.Started.Stream != s.Stream
 }

@@ -117,8 +117,7 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestSuperseded: a rollout ends by another intent, also by that of a fleet subscription that was deleted and made
-// again, whose stream has as many events (issue 14, section 2).
+// TestSuperseded: a rollout ends by another intent (issue 14, section 2). A version counts within its stream.
 func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	s := state()
@@ -130,7 +129,7 @@ func TestSuperseded(t *testing.T) {
 	again := s
 	again.Stream = "fleetsubscription/buoy/2"
 	if !again.Superseded() {
-		t.Error("another life of the fleet subscription does not supersede the rollout")
+		t.Error("the same version of another stream does not supersede the rollout")
 	}
 	s.Version++
 	if !s.Superseded() {

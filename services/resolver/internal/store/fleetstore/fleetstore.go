@@ -130,13 +130,21 @@ func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name Name) (s fleet.State,
 		Key: events.Key(name.Tenant, events.KindFleetSubscription, name.Name),
 	}.String()
 	for _, part := range []func(context.Context, pgx.Tx, *fleet.State) error{
-		loadClusters, loadPlaced, loadRollout, loadTried,
+		holdOperator, loadClusters, loadPlaced, loadAsked, loadRollout, loadTried,
 	} {
 		if err := part(ctx, tx, &s); err != nil {
 			return s, false, fmt.Errorf("read what fleet subscription %s looks at: %w", name.Name, pg.Err(err))
 		}
 	}
 	return s, true, nil
+}
+
+// holdOperator has decisions of several fleet subscriptions about the same operator go one after the other, so that the
+// second one sees which clusters the first one asks.
+func holdOperator(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended($1, 0))`,
+		"fleet/"+s.Tenant+"/"+s.Spec.Namespace+"/"+s.Spec.Package)
+	return err
 }
 
 func loadClusters(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
@@ -183,6 +191,27 @@ func loadPlaced(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 			s.Strays = append(s.Strays, fleet.Place{Cluster: cluster, Namespace: namespace})
 		case owner == "" && name == s.Name && (s.Spec.Adopt || follows(target)):
 		default:
+			s.Taken[cluster] = true
+		}
+		return nil
+	})
+	return err
+}
+
+// loadAsked reads the clusters that the rollouts of other fleet subscriptions have asked for the same operator: the log
+// may not have brought their subscriptions yet.
+func loadAsked(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
+	rows, err := tx.Query(ctx, `select c.cluster from resolver.rollouts r join resolver.rollout_clusters c
+		  on c.tenant = r.tenant and c.fleet = r.fleet and c.number = r.number
+		where r.tenant = $1 and r.fleet <> $2 and r.phase in ('Progressing', 'Paused', 'Halted') and c.directive <> ''
+		and r.started #>> '{intent,namespace}' = $3 and r.started #>> '{target,package}' = $4`,
+		s.Tenant, s.Name, s.Spec.Namespace, s.Spec.Package)
+	if err != nil {
+		return err
+	}
+	var cluster string
+	_, err = pgx.ForEachRow(rows, []any{&cluster}, func() error {
+		if _, own := s.Placed[cluster]; !own {
 			s.Taken[cluster] = true
 		}
 		return nil
