@@ -94,7 +94,8 @@ func TestRolloutsEnd(t *testing.T) {
 		s.append(events.Gateway, events.KindCluster, name, name,
 			events.ClusterLabelsChanged{Labels: map[string]string{"buoys": "yes"}})
 		s.quiet()
-		if got := s.rollout(i + 1); got.Phase != rollout.Succeeded || got.Clusters[name].Outcome != events.ClusterFailed {
+		got := s.rollout(i + 1)
+		if got.Phase != rollout.Succeeded || got.Clusters[name].Outcome != events.ClusterFailed {
 			t.Fatalf("the rollout is %+v", got)
 		}
 	}

@@ -71,7 +71,8 @@ func TestBegin(t *testing.T) {
 		},
 		{
 			"one that came", "1.0.0", events.ChangeMembership, last("1.0.0", 3),
-			tried("1.0.0", 3, map[string]string{"east-2": events.ClusterFailed}), []string{"east-3"},
+			tried("1.0.0", 3, map[string]string{"east-2": events.ClusterFailed}),
+			[]string{"east-3"},
 		},
 		{
 			"tried all", "1.0.0", "", last("1.0.0", 3),
@@ -81,7 +82,8 @@ func TestBegin(t *testing.T) {
 		},
 		{
 			"left and came back", "1.0.0", events.ChangeMembership, last("1.0.0", 3),
-			tried("1.0.0", 3, map[string]string{"east-2": events.ClusterSucceeded, "east-3": ""}), []string{"east-2"},
+			tried("1.0.0", 3, map[string]string{"east-2": events.ClusterSucceeded, "east-3": ""}),
+			[]string{"east-2"},
 		},
 		// What a change of the intent may not do is to bring to all what failed on the first, or has not shown itself.
 		{
@@ -122,7 +124,9 @@ func TestSuperseded(t *testing.T) {
 	t.Parallel()
 	s := state()
 	s.Stream = "fleetsubscription/buoy/1"
-	s.Last = rollout.State{Phase: rollout.Progressing, Started: events.RolloutStarted{Stream: s.Stream, Version: s.Version}}
+	s.Last = rollout.State{
+		Phase: rollout.Progressing, Started: events.RolloutStarted{Stream: s.Stream, Version: s.Version},
+	}
 	if s.Superseded() {
 		t.Error("nothing changed, and the rollout is superseded")
 	}

@@ -478,7 +478,7 @@ func owned(life []eventlog.Recorded) bool {
 	return placed
 }
 
-// lastWord is the newest event that says whose a subscription is; nil where a person made it, and nothing else was said.
+// lastWord is the newest event that says whose a subscription is; nil where a person made it, and no more was said.
 func lastWord(life []eventlog.Recorded) events.Payload {
 	for _, e := range slices.Backward(life) {
 		switch e.Payload.(type) {
