@@ -38,7 +38,7 @@ func (p rolling) ring(ctx context.Context) error {
 		if name == handover.FleetNames[0] {
 			label = "ring=canary"
 		}
-		if err := p.run(ctx, "cluster", "label", name, "coast=north", label); err != nil {
+		if err := p.run(ctx, "label", "cluster", name, "coast=north", label); err != nil {
 			return err
 		}
 	}

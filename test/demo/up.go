@@ -23,7 +23,11 @@ func up(ctx context.Context, s settings) (err error) {
 	if s.record != "" {
 		n.record = &recording{}
 	}
-	n.line("Chandler, the demo: two clusters, one catalog, and what is decided between them.")
+	headline := "Chandler, the demo: two clusters, one catalog, and what is decided between them."
+	if s.fleet {
+		headline = "Chandler, the demo of a fleet: three clusters, one intent, and a version that stops itself."
+	}
+	n.line(headline)
 	if err := down(ctx, s.dir); err != nil {
 		return fmt.Errorf("stop the demo before: %w", err)
 	}

@@ -40,8 +40,8 @@ func TestRebuildBeside(t *testing.T) {
 	} {
 		spoil = append(spoil, `delete from resolver.`+table)
 	}
-	spoil = append(spoil, `update resolver.fleet_subscriptions set version = version + 100, spec = '{}'`)
-	spoil = append(spoil, `update resolver.plans set phase = 'Superseded', live = false, generation = generation + 100`)
+	spoil = append(spoil, `update resolver.fleet_subscriptions set version = version + 100, spec = '{}'`,
+		`update resolver.plans set phase = 'Superseded', live = false, generation = generation + 100`)
 	projectiontest.RebuildEqualsLive(t, f.admin, f.app.Making(), spoil...)
 	f.quiet()
 	if diff := cmp.Diff(decided, f.decided()); diff != "" {

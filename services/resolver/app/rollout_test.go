@@ -12,14 +12,18 @@ import (
 )
 
 // shore is a fleet of four clusters, of which the first is the one that changes are tried on.
-type shore struct{ *fleet }
+type shore struct {
+	*fleet
+
+	stop func() // the first resolver
+}
 
 var shoreClusters = []string{"east-1", "east-2", "east-3", "east-4"}
 
 func newShore(t *testing.T) shore {
 	t.Helper()
 	f := newFleet(t)
-	f.start()
+	stop := f.start()
 	f.addCatalog("fleet")
 	for i, name := range shoreClusters {
 		f.append(events.Gateway, events.KindCluster, name, name, events.ClusterRegistered{
@@ -27,7 +31,7 @@ func newShore(t *testing.T) shore {
 		})
 		f.append(events.Installer, events.KindCluster, name, name, events.ClusterObserved{State: "Connected"})
 	}
-	return shore{f}
+	return shore{f, stop}
 }
 
 // spec wants buoy on every cluster, first on those of ring 0.
@@ -89,10 +93,15 @@ func (s shore) carryOutOn(names ...string) {
 }
 
 // rollout is a rollout as its events tell it.
-func (s shore) rollout(number int) (out rollout.State) {
+func (s shore) rollout(number int) rollout.State {
+	s.t.Helper()
+	return s.rolloutOf("buoy", number)
+}
+
+func (s shore) rolloutOf(fleet string, number int) (out rollout.State) {
 	s.t.Helper()
 	for _, e := range s.recorded() {
-		if e.StreamID.Kind == events.KindRollout && e.Subject == fmt.Sprintf("buoy/%d", number) {
+		if e.StreamID.Kind == events.KindRollout && e.Subject == fmt.Sprintf("%s/%d", fleet, number) {
 			var err error
 			out, err = rollout.Evolve(out, e.Payload, e.Time)
 			s.must(err)

@@ -145,11 +145,7 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 	for _, b := range v.Component.Bundles {
 		p.Properties[b.CSV] = b.Properties
 	}
-	for _, name := range v.Component.Subscriptions {
-		if sub := s.subscription(name); sub != nil && p.Correlation == "" {
-			p.Correlation = sub.Correlation
-		}
-	}
+	p.Correlation = s.cause(v.Component)
 	p.Event = events.InstallPlanProposed{
 		Plan: r.Identity.Plan, Name: r.Identity.Name, Cluster: s.Scope.Cluster, Namespace: s.Scope.Namespace,
 		Generation: s.Generation + 1 + before, Component: v.Component.Name, Approval: v.Approval,
@@ -161,6 +157,22 @@ func (s State) propose(v Verdict, r Rendered, before int64) (Proposal, error) {
 	}
 	_, err = installplan.Decide(installplan.State{}, installplan.Propose{Plan: p.Event})
 	return p, err
+}
+
+// cause is the correlation of a proposal: of the rollout that moves one of the operators, which hears of what it asked
+// by nothing else (ADR 0071), or of the first subscription that has one.
+func (s State) cause(c resolution.Component) (correlation string) {
+	for _, o := range c.Outcomes {
+		if sub := s.subscription(o.Subscription); o.Planned && sub != nil && sub.directive() != "" {
+			return sub.directive()
+		}
+	}
+	for _, name := range c.Subscriptions {
+		if sub := s.subscription(name); sub != nil && correlation == "" {
+			correlation = sub.Correlation
+		}
+	}
+	return correlation
 }
 
 // supersede ends live plans that were not begun and that nothing keeps.

@@ -41,6 +41,16 @@ type State struct {
 	LastVersion int64
 	// Seen is what is known of the attempts of the newest rollout, by cluster.
 	Seen map[string]rollout.Seen
+	// Tried is the newest rollout of each cluster, whatever number it has, once no rollout goes on.
+	Tried map[string]Try
+}
+
+// Try is what a rollout that has ended wanted of a cluster, and what came of it.
+type Try struct {
+	Stream  string // of the fleet subscription
+	Version int64  // of that stream
+	Target  events.RolloutTarget
+	Outcome string // "" where the rollout ended before there was one
 }
 
 // Cluster is one that operators may be placed on.
@@ -86,7 +96,12 @@ func (s State) World() map[string]rollout.Seen {
 
 // Superseded says whether the newest rollout brings what nobody wants any more.
 func (s State) Superseded() bool {
-	return s.Last.Phase != "" && !s.Last.Phase.Ended() && (s.Deleted || s.Last.Started.Version != s.Version)
+	return s.Last.Phase != "" && !s.Last.Phase.Ended() && (s.Deleted || s.otherIntent())
+}
+
+// otherIntent says whether the newest rollout began by another intent. A version says that only within its stream.
+func (s State) otherIntent() bool {
+	return s.Last.Started.Version != s.Version || s.Last.Started.Stream != s.Stream
 }
 
 // Members are the clusters that the fleet subscription is for, sorted.
@@ -119,8 +134,8 @@ func (s State) Leaving(members []string) []Place {
 	return out
 }
 
-// Begin is the rollout that begins now: for the members that do not have what is wanted. What the newest rollout tried
-// on a cluster already, with the same outcome in view, is not tried again until something changes.
+// Begin is the rollout that begins now: for the members that do not have what is wanted. What a rollout tried on a
+// cluster already, with the same outcome in view, is not tried again until something changes.
 func (s State) Begin(members []string, target events.RolloutTarget) (events.RolloutStarted, bool, error) {
 	var behind []placement.Cluster
 	for _, name := range members {
@@ -160,16 +175,28 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 	return out, true, nil
 }
 
-// behind says whether a member does not have what is wanted, and has to be asked for it.
+// behind says whether a member has to be asked for what is wanted, by what it has and by what came of the newest
+// rollout that it was in:
+//
+//	it was in none                                    if it does not have it
+//	one of the same intent, with the same target      if it had succeeded and does not have it any more
+//	another one, and it has what is wanted            if it has not shown that: nobody else may rely on it
+//	another one                                       yes
 func (s State) behind(name string, target events.RolloutTarget) bool {
 	now, is := s.Placed[name]
-	if is && now.Spec == s.intent().Subscription && same(now.Target, target) {
-		return false
+	has := is && now.Spec == s.intent().Subscription && same(now.Target, target)
+	try, was := s.Tried[name]
+	succeeded := try.Outcome == events.ClusterSucceeded
+	switch {
+	case !was:
+		return !has
+	case try.Stream == s.Stream && try.Version == s.Version && same(try.Target, target):
+		return succeeded && !has
+	case has:
+		return !succeeded
+	default:
+		return true
 	}
-	tried, was := s.Last.Clusters[name]
-	again := was && s.Last.Started.Version == s.Version && same(s.Last.Started.Target, target) &&
-		tried.Outcome != events.ClusterSucceeded
-	return !again
 }
 
 // same says whether two targets bring the same; where a catalog moved elsewhere is no change.
@@ -179,7 +206,7 @@ func same(a, b events.RolloutTarget) bool {
 
 func (s State) change(target events.RolloutTarget) string {
 	switch {
-	case s.Last.Phase == "" || s.Last.Started.Version != s.Version:
+	case s.Last.Phase == "" || s.otherIntent():
 		return events.ChangeIntent
 	case !same(s.Last.Started.Target, target):
 		return events.ChangeVersion

@@ -42,42 +42,63 @@ func state() fleet.State {
 // section 2).
 func TestBegin(t *testing.T) {
 	t.Parallel()
-	tried := func(version string, stream int64, outcomes map[string]string) rollout.State {
-		last := rollout.State{Phase: rollout.Aborted, Clusters: map[string]rollout.Cluster{}}
-		last.Started = events.RolloutStarted{Number: 4, Version: stream, Target: target(version)}
+	// tried is the rollout number 4, that ended.
+	tried := func(version string, stream int64, outcomes map[string]string) map[string]fleet.Try {
+		out := map[string]fleet.Try{}
 		for name, outcome := range outcomes {
-			last.Clusters[name] = rollout.Cluster{Outcome: outcome}
+			out[name] = fleet.Try{Version: stream, Target: target(version), Outcome: outcome}
 		}
-		return last
+		return out
 	}
+	last := func(version string, stream int64) rollout.State {
+		return rollout.State{Phase: rollout.Aborted, Started: events.RolloutStarted{
+			Number: 4, Version: stream, Target: target(version),
+		}}
+	}
+	succeeded := map[string]string{"east-1": events.ClusterSucceeded}
 	all := []string{"east-1", "east-2", "east-3"}
 	for _, c := range []struct {
 		name, to, change string
 		last             rollout.State
+		tried            map[string]fleet.Try
 		want             []string
 	}{
-		{"the first", "1.0.0", events.ChangeIntent, rollout.State{}, []string{"east-2", "east-3"}},
-		{"another version", "1.1.0", events.ChangeVersion, tried("1.0.0", 3, nil), all},
-		{"another intent", "1.0.0", events.ChangeIntent, tried("1.0.0", 2, nil), []string{"east-2", "east-3"}},
+		{"the first", "1.0.0", events.ChangeIntent, rollout.State{}, nil, []string{"east-2", "east-3"}},
+		{"another version", "1.1.0", events.ChangeVersion, last("1.0.0", 3), tried("1.0.0", 3, succeeded), all},
 		{
-			"one that came", "1.0.0", events.ChangeMembership,
+			"another intent", "1.0.0", events.ChangeIntent, last("1.0.0", 2), tried("1.0.0", 2, succeeded),
+			[]string{"east-2", "east-3"},
+		},
+		{
+			"one that came", "1.0.0", events.ChangeMembership, last("1.0.0", 3),
 			tried("1.0.0", 3, map[string]string{"east-2": events.ClusterFailed}),
 			[]string{"east-3"},
 		},
 		{
-			"tried all", "1.0.0", "",
-			tried("1.0.0", 3, map[string]string{"east-2": events.ClusterFailed, "east-3": events.ClusterSkipped}), nil,
+			"tried all", "1.0.0", "", last("1.0.0", 3),
+			tried("1.0.0", 3, map[string]string{
+				"east-1": "", "east-2": events.ClusterFailed, "east-3": events.ClusterSkipped,
+			}), nil,
 		},
 		{
-			"left and came back", "1.0.0", events.ChangeMembership,
+			"left and came back", "1.0.0", events.ChangeMembership, last("1.0.0", 3),
 			tried("1.0.0", 3, map[string]string{"east-2": events.ClusterSucceeded, "east-3": ""}),
 			[]string{"east-2"},
+		},
+		// What a change of the intent may not do is to bring to all what failed on the first, or has not shown itself.
+		{
+			"another intent after a failure", "1.0.0", events.ChangeIntent, last("1.0.0", 2),
+			tried("1.0.0", 2, map[string]string{"east-1": events.ClusterFailed}), all,
+		},
+		{
+			"another intent meanwhile", "1.0.0", events.ChangeIntent, last("1.0.0", 2),
+			tried("1.0.0", 2, map[string]string{"east-1": ""}), all,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := state()
-			s.Last = c.last
+			s.Last, s.Tried = c.last, c.tried
 			members, err := s.Members()
 			if err != nil || !slices.Equal(members, all) {
 				t.Fatalf("members %v, %v", members, err)
@@ -95,6 +116,28 @@ func TestBegin(t *testing.T) {
 				t.Errorf("the rollout is %+v", got)
 			}
 		})
+	}
+}
+
+// TestSuperseded: a rollout ends by another intent (issue 14, section 2). A version counts within its stream.
+func TestSuperseded(t *testing.T) {
+	t.Parallel()
+	s := state()
+	s.Stream = "fleetsubscription/buoy/1"
+	s.Last = rollout.State{
+		Phase: rollout.Progressing, Started: events.RolloutStarted{Stream: s.Stream, Version: s.Version},
+	}
+	if s.Superseded() {
+		t.Error("nothing changed, and the rollout is superseded")
+	}
+	again := s
+	again.Stream = "fleetsubscription/buoy/2"
+	if !again.Superseded() {
+		t.Error("the same version of another stream does not supersede the rollout")
+	}
+	s.Version++
+	if !s.Superseded() {
+		t.Error("another version does not supersede the rollout")
 	}
 }
 

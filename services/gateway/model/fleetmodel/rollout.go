@@ -47,13 +47,14 @@ const (
 	WaveSoaking     = "Soaking"
 	WavePromotion   = "WaitingForPromotion"
 	WaveUnreachable = "WaitingForClusters"
+	WaveStopped     = "Stopped"
 	WavePassed      = "Passed"
 )
 
 // RolloutWave is one wave of a rollout.
 type RolloutWave struct {
 	Name           string           `json:"name"`
-	State          string           `json:"state" enum:"Waiting,Progressing,Soaking,WaitingForPromotion,WaitingForClusters,Passed" doc:"Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be"`
+	State          string           `json:"state" enum:"Waiting,Progressing,Soaking,WaitingForPromotion,WaitingForClusters,Stopped,Passed" doc:"Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed"`
 	Clusters       RolloutCounts    `json:"clusters"`
 	SoakSeconds    int64            `json:"soakSeconds,omitempty"`
 	Promotion      string           `json:"promotion" enum:"Automatic,Manual"`
@@ -173,6 +174,8 @@ func CountedRollout(s rollout.State, count []RolloutCounts) Rollout {
 			wave.State = WavePassed
 		case i > s.Wave:
 			wave.State = WaveWaiting
+		case s.Phase != rollout.Progressing:
+			wave.State = WaveStopped
 		case c.Waiting+c.Changing > 0:
 		case c.Unreachable > w.MaxUnreachable:
 			wave.State = WaveUnreachable

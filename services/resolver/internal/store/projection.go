@@ -103,11 +103,12 @@ func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
 		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
 		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
 		events.RolloutClusterRetried{}, events.RolloutAborted{})
+	also(t, f.Subscription, events.SubscriptionCreated{}, events.SubscriptionChanged{}, events.SubscriptionDeleted{})
 	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},
 		events.ClusterCordoned{},
 		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{})
 	also(t, f.Catalog, events.CatalogRevisionPublished{}, events.CatalogBundlesFetched{}, events.CatalogAdded{},
-		events.CatalogChanged{})
+		events.CatalogChanged{}, events.CatalogRemoved{})
 }
 
 // also has the events of several types folded by another one, too, after what folds them already.

@@ -52,11 +52,12 @@ func New(pool *pg.Pool, log *eventlog.Log, now func() time.Time, in Surroundings
 type Name struct{ Tenant, Name string }
 
 // Due are the fleet subscriptions of which something changed; with all, also those with a rollout that waits for time
-// to pass.
+// to pass, and those that wait for an image: a scope that asked for it, too, may have withdrawn the request.
 func (f *Fleets) Due(ctx context.Context, all bool) ([]Name, error) {
 	rows, err := f.pool.Query(ctx, `select tenant, name from resolver.fleet_subscriptions s
-		where due or $1 and exists (select from resolver.rollouts r where r.tenant = s.tenant and r.fleet = s.name
-		  and r.phase in ('Progressing', 'Paused', 'Halted')) order by tenant, name`, all)
+		where due or $1 and (waits = $2 or exists (select from resolver.rollouts r where r.tenant = s.tenant
+		  and r.fleet = s.name and r.phase in ('Progressing', 'Paused', 'Halted'))) order by tenant, name`, all,
+		fleet.WaitsForContent)
 	if err != nil {
 		return nil, fmt.Errorf("read which fleet subscriptions are due: %w", pg.Err(err))
 	}
@@ -128,12 +129,22 @@ func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name Name) (s fleet.State,
 		Kind: events.KindFleetSubscription, Incarnation: incarnation,
 		Key: events.Key(name.Tenant, events.KindFleetSubscription, name.Name),
 	}.String()
-	for _, part := range []func(context.Context, pgx.Tx, *fleet.State) error{loadClusters, loadPlaced, loadRollout} {
+	for _, part := range []func(context.Context, pgx.Tx, *fleet.State) error{
+		holdOperator, loadClusters, loadPlaced, loadAsked, loadRollout, loadTried,
+	} {
 		if err := part(ctx, tx, &s); err != nil {
 			return s, false, fmt.Errorf("read what fleet subscription %s looks at: %w", name.Name, pg.Err(err))
 		}
 	}
 	return s, true, nil
+}
+
+// holdOperator has decisions of several fleet subscriptions about the same operator go one after the other, so that the
+// second one sees which clusters the first one asks.
+func holdOperator(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended($1, 0))`,
+		"fleet/"+s.Tenant+"/"+s.Spec.Namespace+"/"+s.Spec.Package)
+	return err
 }
 
 func loadClusters(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
@@ -178,13 +189,41 @@ func loadPlaced(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 			s.Placed[cluster] = placed
 		case owner == s.Name:
 			s.Strays = append(s.Strays, fleet.Place{Cluster: cluster, Namespace: namespace})
-		case owner == "" && name == s.Name && s.Spec.Adopt:
+		case owner == "" && name == s.Name && (s.Spec.Adopt || follows(target)):
 		default:
 			s.Taken[cluster] = true
 		}
 		return nil
 	})
 	return err
+}
+
+// loadAsked reads the clusters that the rollouts of other fleet subscriptions have asked for the same operator: the log
+// may not have brought their subscriptions yet.
+func loadAsked(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
+	rows, err := tx.Query(ctx, `select c.cluster from resolver.rollouts r join resolver.rollout_clusters c
+		  on c.tenant = r.tenant and c.fleet = r.fleet and c.number = r.number
+		where r.tenant = $1 and r.fleet <> $2 and r.phase in ('Progressing', 'Paused', 'Halted') and c.directive <> ''
+		and r.started #>> '{intent,namespace}' = $3 and r.started #>> '{target,package}' = $4`,
+		s.Tenant, s.Name, s.Spec.Namespace, s.Spec.Package)
+	if err != nil {
+		return err
+	}
+	var cluster string
+	_, err = pgx.ForEachRow(rows, []any{&cluster}, func() error {
+		if _, own := s.Placed[cluster]; !own {
+			s.Taken[cluster] = true
+		}
+		return nil
+	})
+	return err
+}
+
+// follows says whether a subscription without an owner still has the target of a rollout, as one that was let go has,
+// and that nobody changed since: a cluster that comes back is not in its own way.
+func follows(target json.RawMessage) bool {
+	var t decide.Target
+	return json.Unmarshal(target, &t) == nil && t.CSV != ""
 }
 
 // loadRollout reads the newest rollout, and what is known of its clusters.
@@ -217,6 +256,46 @@ func loadRollout(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 		s.Seen[cluster] = seen
 		return nil
 	})
+	return err
+}
+
+// loadTried reads the newest rollout of each cluster, once no rollout goes on.
+func loadTried(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
+	if s.Last.Phase == "" || !s.Last.Phase.Ended() {
+		return nil
+	}
+	rollouts := map[int]fleet.Try{}
+	clusters := map[string]fleet.Try{}
+	rows, err := tx.Query(ctx, `select number, started ->> 'stream', (started ->> 'version')::bigint, started -> 'target'
+		from resolver.rollouts r where tenant = $1 and fleet = $2 and number in (select max(number)
+		  from resolver.rollout_clusters where tenant = $1 and fleet = $2 group by cluster)`, s.Tenant, s.Name)
+	if err != nil {
+		return err
+	}
+	var number int
+	var target json.RawMessage
+	var try fleet.Try
+	if _, err = pgx.ForEachRow(rows, []any{&number, &try.Stream, &try.Version, &target}, func() error {
+		one := try
+		err := json.Unmarshal(target, &one.Target)
+		rollouts[number] = one
+		return err
+	}); err != nil {
+		return err
+	}
+	rows, err = tx.Query(ctx, `select distinct on (cluster) cluster, number, outcome from resolver.rollout_clusters
+		where tenant = $1 and fleet = $2 order by cluster, number desc`, s.Tenant, s.Name)
+	if err != nil {
+		return err
+	}
+	var cluster, outcome string
+	_, err = pgx.ForEachRow(rows, []any{&cluster, &number, &outcome}, func() error {
+		one := rollouts[number]
+		one.Outcome = outcome
+		clusters[cluster] = one
+		return nil
+	})
+	s.Tried = clusters
 	return err
 }
 
@@ -325,12 +404,33 @@ func (w writer) place(ctx context.Context, r events.RolloutStarted, d events.Rol
 	stream, version := head.ID, head.Version
 	if !head.Exists() {
 		stream, version = head.Create(), 0
+	} else if err := w.mayPlace(ctx, r, stream); err != nil {
+		return err
 	}
 	_, err = w.log.Append(ctx, w.tx, w.meta(d.Directive, cause), stream, subject, version, events.SubscriptionPlaced{
 		Cluster: d.Cluster, Namespace: r.Intent.Namespace, Name: w.s.Name, Spec: r.Intent.Subscription, Owner: w.s.Name,
 		Rollout: r.Number, Target: r.Target,
 	})
 	return err
+}
+
+// mayPlace refuses to replace what somebody has made or changed since the tables that this was decided by: the log is
+// ahead of them, and brings it.
+func (w writer) mayPlace(ctx context.Context, r events.RolloutStarted, stream events.StreamID) error {
+	if r.Intent.Adopt {
+		return nil
+	}
+	life, err := w.log.ReadStream(ctx, w.tx, w.s.Tenant, stream, 0)
+	if err != nil {
+		return err
+	}
+	switch lastWord(life).(type) {
+	case events.SubscriptionPlaced, events.SubscriptionReleased:
+		return nil
+	default:
+		return errs.New(errs.Conflict, "subscription %s of rollout %s/%d was changed meanwhile", life[0].Subject,
+			w.s.Name, r.Number)
+	}
 }
 
 // placeGroup makes the operator group of a namespace that has none.
@@ -374,15 +474,19 @@ func (w writer) release(ctx context.Context, p fleet.Place) error {
 
 // owned says whether a fleet subscription still holds a subscription.
 func owned(life []eventlog.Recorded) bool {
+	_, placed := lastWord(life).(events.SubscriptionPlaced)
+	return placed
+}
+
+// lastWord is the newest event that says whose a subscription is; nil where a person made it, and no more was said.
+func lastWord(life []eventlog.Recorded) events.Payload {
 	for _, e := range slices.Backward(life) {
 		switch e.Payload.(type) {
-		case events.SubscriptionReleased, events.SubscriptionChanged:
-			return false
-		case events.SubscriptionPlaced:
-			return true
+		case events.SubscriptionReleased, events.SubscriptionChanged, events.SubscriptionPlaced:
+			return e.Payload
 		}
 	}
-	return false
+	return nil
 }
 
 // Catalog is the revision of a catalog of the hub that is in service; "" where there is none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -56,13 +57,24 @@ func (f *Folds) Deleted(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
 		where tenant = $1 and name = $2`, e.Tenant, e.Subject, e.Version)
 }
 
-// Rollout folds an event of a rollout. One that the controller's decision has folded changes nothing.
+// Rollout folds an event of a rollout. One that the controller's decision has folded changes nothing. The row of the
+// fleet subscription goes first, as in a decision: whoever took it last would wait for the other in a ring.
 func (f *Folds) Rollout(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	if err := foldRollout(ctx, tx, e); err != nil {
+	if err := due(ctx, tx, e.Tenant, fleetOf(e.Subject)); err != nil {
 		return err
 	}
-	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and name = $2`, e.Tenant,
-		fleetOf(e.Subject))
+	return foldRollout(ctx, tx, e)
+}
+
+// Subscription makes a fleet subscription due of whose subscriptions a person made, changed or deleted one.
+func (f *Folds) Subscription(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+	return due(ctx, tx, e.Tenant, e.Subject[strings.LastIndex(e.Subject, "/")+1:])
+}
+
+// due has a fleet subscription looked at.
+func due(ctx context.Context, tx pgx.Tx, tenant, name string) error {
+	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and name = $2`, tenant,
+		name)
 }
 
 // foldRollout folds an event of a rollout, from the log or from the decision that appends it.
@@ -91,7 +103,9 @@ func fleetOf(subject string) string {
 	return fleet
 }
 
-// Clusters makes all fleet subscriptions due: any of them may choose the cluster, or wait for it.
+// Clusters makes all fleet subscriptions due: any of them may choose the cluster, or wait for it. Also those that are
+// due already: one that is being decided about is held, and to pass it over would be to leave it with a decision that
+// has not seen this.
 func (f *Folds) Clusters(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	switch p := e.Payload.(type) {
 	case events.ClusterRegistered:
@@ -103,7 +117,7 @@ func (f *Folds) Clusters(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) er
 			return err
 		}
 	}
-	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and not due`, e.Tenant)
+	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1`, e.Tenant)
 }
 
 // States of clusters that the fleet distinguishes.
@@ -117,9 +131,9 @@ func setState(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, state string)
 		e.Tenant, e.Subject, state)
 }
 
-// Catalog makes the fleet subscriptions due that follow the catalog.
+// Catalog makes the fleet subscriptions due that follow the catalog, as Clusters does.
 func (f *Folds) Catalog(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
-	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and not due
+	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1
 		and spec ->> 'catalog' = $2`, e.Tenant, e.Subject)
 }
 
@@ -160,6 +174,5 @@ func (f *Folds) Fact(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error 
 		after.Cause); err != nil {
 		return err
 	}
-	return exec(ctx, tx, `update resolver.fleet_subscriptions set due = true where tenant = $1 and name = $2`, e.Tenant,
-		fleet)
+	return due(ctx, tx, e.Tenant, fleet)
 }
