@@ -551,6 +551,7 @@ const (
 	RolloutWaveStatePassed              RolloutWaveState = "Passed"
 	RolloutWaveStateProgressing         RolloutWaveState = "Progressing"
 	RolloutWaveStateSoaking             RolloutWaveState = "Soaking"
+	RolloutWaveStateStopped             RolloutWaveState = "Stopped"
 	RolloutWaveStateWaiting             RolloutWaveState = "Waiting"
 	RolloutWaveStateWaitingForClusters  RolloutWaveState = "WaitingForClusters"
 	RolloutWaveStateWaitingForPromotion RolloutWaveState = "WaitingForPromotion"
@@ -5210,14 +5211,14 @@ type RolloutWave struct {
 	Promotion   RolloutWavePromotion `json:"promotion"`
 	SoakSeconds int64                `json:"soakSeconds,omitempty"`
 
-	// State Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be
+	// State Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
 	State RolloutWaveState `json:"state"`
 }
 
 // RolloutWavePromotion defines model for RolloutWave.Promotion.
 type RolloutWavePromotion string
 
-// RolloutWaveState Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be
+// RolloutWaveState Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
 type RolloutWaveState string
 
 // RolloutWaveSpec defines model for RolloutWaveSpec.

@@ -5766,10 +5766,10 @@ export interface components {
             /** Format: int64 */
             soakSeconds?: number;
             /**
-             * @description Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be
+             * @description Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
              * @enum {string}
              */
-            state: "Waiting" | "Progressing" | "Soaking" | "WaitingForPromotion" | "WaitingForClusters" | "Passed";
+            state: "Waiting" | "Progressing" | "Soaking" | "WaitingForPromotion" | "WaitingForClusters" | "Stopped" | "Passed";
         };
         RolloutWaveSpec: {
             /** @description How many of its clusters may fail, as a number or a percentage, rounded down; none without it */
