@@ -91,7 +91,7 @@ func TestRolloutsAreSteered(t *testing.T) {
 		events.RolloutHalted{Reason: "WaveFailures"})
 	const path = "/api/v1/fleet/rollouts/gauges/1"
 	got := must[fleetmodel.Rollout](b, 200, b.do("GET", b.seen(path), nil))
-	if got.Phase != "Halted" || got.Reason != "WaveFailures" || got.Waves[0].State != "Progressing" ||
+	if got.Phase != "Halted" || got.Reason != "WaveFailures" || got.Waves[0].State != "Stopped" ||
 		got.Waves[0].Members[0].Reason != "StepFailed" || got.Waves[1].Members[0].State != "Waiting" {
 		t.Errorf("got %+v", got)
 	}
@@ -140,5 +140,29 @@ func TestRolloutsAreSteered(t *testing.T) {
 		b.do("GET", b.seen("/api/v1/fleet/rollouts")+"&subscription=gauges", nil))
 	if len(all.Items) != 1 || all.Items[0].Phase != "Aborted" || all.Items[0].Waves[0].Members != nil {
 		t.Errorf("listed %+v", all.Items)
+	}
+}
+
+// TestLabelsOfAFleetWantApprovers: a fleet subscription whose operator group has labels of its namespace written lifts
+// the limits of namespaces of the whole fleet, so that it takes the right to approve plans there (ADR 0063).
+func TestLabelsOfAFleetWantApprovers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	must[model.AccessRole](b, 200, b.do("PUT", "/api/v1/roles/shipper", model.RoleSpec{Rules: []model.AccessRule{
+		{Verbs: []string{"get", "update"}, Resources: []string{"fleetsubscriptions"}},
+	}}))
+	shipper := b.give(model.AddToken{Name: "shipper", Role: model.RoleNone})
+	b.bind("shipper", "shipper", shipper.Actor, model.AccessScope{})
+	const path = "/api/v1/fleet/subscriptions/gauges"
+	set := wantedEverywhere()
+	set.OperatorGroup = fleetmodel.FleetOperatorGroup{Name: "ports", Spec: model.OperatorGroupSpec{
+		NamespaceLabels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
+	}}
+	if got := b.as(shipper.Secret, "PUT", path, set).status; got != 403 {
+		t.Errorf("with labels: %d, want 403", got)
+	}
+	set.OperatorGroup.Spec.NamespaceLabels = nil
+	if got := b.as(shipper.Secret, "PUT", path, set).status; got != 200 {
+		t.Errorf("without labels: %d, want 200", got)
 	}
 }

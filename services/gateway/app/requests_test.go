@@ -156,8 +156,8 @@ func TestEveryRouteWantsAToken(t *testing.T) {
 	b.exec("gateway", `update gateway.tokens set expires = now() - interval '1 second' where id = 'token-old'`)
 	doc := must[struct{ Paths map[string]map[string]any }](b, 200, b.do("GET", "/api/v1/openapi.json", nil))
 	fill := strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64),
-		"{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a",
-		"{tenant}", "a", "{id}", "00000000-0000-0000-0000-000000000000")
+		"{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a", "{tenant}", "a",
+		"{subscription}", "a", "{number}", "1", "{id}", "00000000-0000-0000-0000-000000000000")
 	routes, limited := 0, 0
 	for path, methods := range doc.Paths {
 		for method := range methods {

@@ -270,6 +270,16 @@ func checkProvided(v *rule.Violations, s events.OperatorGroupSpec) {
 // Check says what is wrong with the spec of a group, wherever it will be.
 func Check(s events.OperatorGroupSpec) error { return check(nil, s) }
 
+// WritesNamespace says whether other labels or annotations of a namespace are written by next than by before, or by
+// another account. That wants the right to approve plans there (ADR 0063).
+func WritesNamespace(before, next events.OperatorGroupSpec) bool {
+	same := maps.Equal(before.NamespaceLabels, next.NamespaceLabels) &&
+		maps.Equal(before.NamespaceAnnotations, next.NamespaceAnnotations)
+	sameAccount := before.ServiceAccountName == next.ServiceAccountName ||
+		len(next.NamespaceLabels)+len(next.NamespaceAnnotations) == 0
+	return !same || !sameAccount
+}
+
 // Normal gives specs that mean the same one form.
 func Normal(s events.OperatorGroupSpec) events.OperatorGroupSpec { return normal(s) }
 

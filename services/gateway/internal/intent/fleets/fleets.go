@@ -8,12 +8,14 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/pg"
+	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
@@ -50,6 +52,9 @@ func set(
 			}
 			// What is refused leaves no body that nothing refers to.
 			c := fleetsubscription.Set{Spec: in.Event(""), Others: others}
+			if err := mayLabel(u.Caller, now.Spec.OperatorGroup.Spec, c.Spec.OperatorGroup.Spec); err != nil {
+				return nil, err
+			}
 			if _, err := fleetsubscription.Decide(now, c); err != nil {
 				return nil, err
 			}
@@ -69,6 +74,15 @@ func set(
 	}
 	answer.Spec.Config = in.Config
 	return answer, err
+}
+
+// mayLabel wants of who has labels or annotations of namespaces written what approvers of plans may everywhere: the
+// placement may choose any cluster (ADR 0063).
+func mayLabel(who model.Caller, before, next events.OperatorGroupSpec) error {
+	if !operatorgroup.WritesNamespace(before, next) || who.May(access.Approve, access.InstallPlans, access.Target{}) {
+		return nil
+	}
+	return access.Denied(access.Approve, access.InstallPlans, access.Target{})
 }
 
 // Delete ends a fleet subscription; what is on the clusters stays.

@@ -4,7 +4,6 @@ package operatorgroups
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/events"
@@ -63,12 +62,8 @@ func (*Service) CreateIn(
 func mayLabel(
 	who model.Caller, name operatorgroup.Name, before events.OperatorGroupSpec, next model.OperatorGroupSpec,
 ) error {
-	same := maps.Equal(before.NamespaceLabels, next.NamespaceLabels) &&
-		maps.Equal(before.NamespaceAnnotations, next.NamespaceAnnotations)
-	sameAccount := before.ServiceAccountName == next.ServiceAccountName ||
-		len(next.NamespaceLabels)+len(next.NamespaceAnnotations) == 0
 	at := access.Target{Cluster: name.Cluster, Namespace: name.Namespace}
-	if same && sameAccount || who.May(access.Approve, access.InstallPlans, at) {
+	if !operatorgroup.WritesNamespace(before, events.OperatorGroupSpec(next)) || who.May(access.Approve, access.InstallPlans, at) {
 		return nil
 	}
 	return access.Denied(access.Approve, access.InstallPlans, at)
