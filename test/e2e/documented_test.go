@@ -366,6 +366,7 @@ func (r *reader) prepare(document string) {
 		"east.kubeconfig":    string(r.cluster.Kubeconfig()),
 		"cloud.kubeconfig":   r.cloudKubeconfig(),
 		"subscription.yaml":  strings.Replace(read("examples/demo/east.yaml"), "Automatic", "Manual", 1),
+		"lighthouse.yaml":    read("examples/fleet/lighthouse.yaml"),
 		"policy.yaml":        policy,
 		"binding.yaml":       binding,
 		"portal.yaml":        portal,
