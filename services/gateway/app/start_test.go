@@ -244,11 +244,15 @@ func TestRebuiltViewsAreEqual(t *testing.T) {
 			}},
 		},
 		events.CatalogLoadFailed{Reason: "InvalidCatalog"})
+	b.write("PUT", "/api/v1/fleet/subscriptions/gauges", wantedEverywhere())
+	b.fact(events.Fleet, events.KindRollout, "gauges/1", "gauges/1", events.RolloutStarted{
+		FleetSubscription: "gauges", Number: 1, Waves: []events.RolloutWave{{Name: "rest", Clusters: []string{"spoke"}}},
+	}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{Cluster: "spoke", Attempt: 1, Directive: "d"})
 	must[model.Removed](b, 200, b.do("DELETE", subscriptions+"/s3", nil))
 	b.position = must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil)).Position
 	for _, path := range []string{
 		"clusters", "catalogs", "operatorgroups", "subscriptions", "installplans",
-		"operators", "approvalpolicies", "rolebindings",
+		"operators", "approvalpolicies", "rolebindings", "fleet/subscriptions",
 	} {
 		b.do("GET", b.seen("/api/v1/"+path), nil)
 	}
