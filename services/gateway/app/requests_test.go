@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 // TestBadInput: each way to get a request wrong, with the place and the rule of the answer.
@@ -212,6 +213,10 @@ func validBody(method, path string) any {
 	case method == http.MethodGet, method == http.MethodDelete, strings.HasSuffix(path, "/refresh"),
 		strings.HasSuffix(path, "/hook"), strings.HasPrefix(path, "/api/v1/previews/"):
 		return nil
+	case strings.HasPrefix(path, "/api/v1/fleet/subscriptions/"):
+		return wantedEverywhere()
+	case strings.HasSuffix(path, "/skip"):
+		return fleetmodel.SkipCluster{Reason: "a"}
 	case path == "/api/v1/clusters":
 		return model.RegisterCluster{Name: "a", Kubeconfig: kubeconfig}
 	case strings.HasSuffix(path, "/credentials"):
