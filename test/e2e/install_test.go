@@ -66,8 +66,10 @@ func TestInstallAndUpgrade(t *testing.T) { //nolint:tparallel // one stack is th
 		w := w.in(t)
 		w.must(w.Do(w.ctx, http.MethodPut, "/api/v1/fleet/subscriptions/lights", map[string]any{
 			"package": "lighthouse", "catalog": "harbour", "namespace": "fleet", "approval": "Manual",
-			"operatorGroup": map[string]any{"name": "harbour"},
-			"placement":     map[string]any{"clusters": []string{spoke}},
+			"operatorGroup": map[string]any{
+				"name": "harbour", "spec": map[string]any{"targetNamespaces": []string{"fleet"}},
+			},
+			"placement": map[string]any{"clusters": []string{spoke}},
 		}, nil))
 		w.approve(w.waiting("fleet"))
 		w.succeeded("fleet", "lighthouse.v1.2.0")

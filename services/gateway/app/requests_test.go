@@ -215,7 +215,7 @@ func validBody(method, path string) any {
 		return nil
 	case strings.HasPrefix(path, "/api/v1/fleet/subscriptions/"):
 		return wantedEverywhere()
-	case strings.HasSuffix(path, "/skip"):
+	case strings.HasSuffix(path, "/clusters/a/skip"):
 		return fleetmodel.SkipCluster{Reason: "a"}
 	case path == "/api/v1/clusters":
 		return model.RegisterCluster{Name: "a", Kubeconfig: kubeconfig}
