@@ -246,7 +246,8 @@ func TestRebuiltViewsAreEqual(t *testing.T) {
 		events.CatalogLoadFailed{Reason: "InvalidCatalog"})
 	b.write("PUT", "/api/v1/fleet/subscriptions/gauges", wantedEverywhere())
 	b.fact(events.Fleet, events.KindRollout, "gauges/1", "gauges/1", events.RolloutStarted{
-		FleetSubscription: "gauges", Number: 1, Waves: []events.RolloutWave{{Name: "rest", Clusters: []string{"spoke"}}},
+		FleetSubscription: "gauges", Number: 1,
+		Waves: []events.RolloutWave{{Name: "rest", Clusters: []string{"spoke"}}},
 	}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{Cluster: "spoke", Attempt: 1, Directive: "d"})
 	must[model.Removed](b, 200, b.do("DELETE", subscriptions+"/s3", nil))
 	b.position = must[model.Removed](b, 200, b.do("DELETE", "/api/v1/clusters/spoke", nil)).Position

@@ -63,7 +63,8 @@ func mayLabel(
 	who model.Caller, name operatorgroup.Name, before events.OperatorGroupSpec, next model.OperatorGroupSpec,
 ) error {
 	at := access.Target{Cluster: name.Cluster, Namespace: name.Namespace}
-	if !operatorgroup.WritesNamespace(before, events.OperatorGroupSpec(next)) || who.May(access.Approve, access.InstallPlans, at) {
+	if !operatorgroup.WritesNamespace(before, events.OperatorGroupSpec(next)) ||
+		who.May(access.Approve, access.InstallPlans, at) {
 		return nil
 	}
 	return access.Denied(access.Approve, access.InstallPlans, at)
