@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/pg"
 )
 
 // installedFolds folds which operators are installed.
@@ -64,12 +65,32 @@ func (f *installedFolds) put(ctx context.Context, tx pgx.Tx, tenant string, p ev
 		tenant, p.Cluster, p.Namespace, p.Name, p.Plan)
 }
 
+// folded says whether what the log has of an operator is in the tables, or will be nothing: it has gone. The log may
+// be ahead of them: a plan and its operators end in one report, and a plan that was folded without its operators must
+// not be planned once more.
+func (f *installedFolds) folded(ctx context.Context, tx pgx.Tx, tenant, cluster, namespace, name string) (bool, error) {
+	head, err := f.log.Latest(ctx, tx, tenant, events.KindCSV, cluster+"/"+namespace+"/"+name)
+	if err != nil || !head.Exists() {
+		return true, err
+	}
+	var there bool
+	err = tx.QueryRow(ctx, `select exists (select from resolver.installed where tenant = $1 and cluster = $2
+		and namespace = $3 and name = $4)`, tenant, cluster, namespace, name).Scan(&there)
+	return there, pg.Err(err)
+}
+
 // expect notes the operators of a finished plan as installed before anything was heard of them, so that
 // nothing is planned on top of it. One that has come and gone already is not expected.
 func (f *installedFolds) expect(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, row planRow) error {
 	p := row.state.Proposed
 	for _, b := range p.Bundles {
 		known, err := eventlog.HeardOfOperator(ctx, f.log, tx, e.Tenant, p.Cluster+"/"+p.Namespace+"/"+b.CSV, row.id)
+		if err != nil {
+			return err
+		}
+		if known {
+			known, err = f.folded(ctx, tx, e.Tenant, p.Cluster, p.Namespace, b.CSV)
+		}
 		if err != nil {
 			return err
 		}
