@@ -95,7 +95,6 @@ func (p rolling) mended(ctx context.Context) error {
 
 // rolledOut waits until a rollout is in a phase.
 func (p rolling) rolledOut(ctx context.Context, number int, phase string) error {
-	path := fmt.Sprintf("/api/v1/fleet/rollouts/%s/%d", fleetSubscription, number)
 	return p.await(ctx, fmt.Sprintf("rollout %d is %s", number, phase), installBound,
 		func(ctx context.Context) (string, bool, error) {
 			var list struct {
@@ -112,6 +111,6 @@ func (p rolling) rolledOut(ctx context.Context, number int, phase string) error 
 					return r.Phase, r.Phase == phase, nil
 				}
 			}
-			return "not begun: " + path, false, nil
+			return "not begun", false, nil
 		})
 }

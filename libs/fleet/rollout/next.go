@@ -12,7 +12,7 @@ const (
 	ReasonWaveFailures = "WaveFailures"     // more clusters of the wave have failed than it allows
 	ReasonFailures     = "Failures"         // more clusters of the whole
 	ReasonDeadline     = "DeadlineExceeded" // the cluster took longer than a cluster may
-	ReasonAway         = "Away"             // the cluster does not answer
+	ReasonAway         = "Away"             // the cluster does not answer, or is cordoned
 	ReasonOtherContent = "OtherContent"     // the cluster says that it runs something else
 )
 
@@ -24,7 +24,7 @@ type World struct {
 
 // Seen is what is known of one cluster. Its zero value is one that answers, and of which nothing is known.
 type Seen struct {
-	// Away says that the cluster does not answer.
+	// Away says that the cluster does not answer, or is cordoned: nothing can be changed there now.
 	Away bool
 	// Refused is why the change cannot be asked of the cluster; a code.
 	Refused string
