@@ -37,7 +37,7 @@ CHAOS := TestFaults$$|TestFaultsOf|TestOlderBackup|TestLargeInput|TestManySubscr
 PROGRAMS := ./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/gateway
 
 # Packages without I/O, whose tests need nothing and take seconds.
-PURE := ./libs/archtest/... ./examples/port/... ./libs/client/... ./libs/reach/... ./libs/errs/... ./libs/fleet/... ./libs/keys/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \
+PURE := ./libs/archtest/... ./libs/agentconfig/... ./examples/port/... ./libs/client/... ./libs/reach/... ./libs/errs/... ./libs/fleet/... ./libs/keys/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \
 	./libs/installplan/... ./libs/bundle/... ./libs/render/... ./libs/service/... ./libs/telemetry/... ./libs/httpserver/... \
 	./services/catalog-indexer/index/... ./services/resolver/resolve/... ./services/resolver/decide/... ./services/resolver/conformance/... ./services/installer/csv/... \
 	./services/installer/record/... ./cmd/chandler/client/... ./cmd/chandler/olm/... ./cmd/chandler/eventtext/...

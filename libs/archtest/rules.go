@@ -341,6 +341,11 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "questions over NATS; apart from the bus, since executors answer and must not reach Postgres",
 		},
 		{
+			Packages: []string{"libs/agentconfig"},
+			May:      []string{pureStd, "libs/errs", "libs/keys", "libs/configseal", "github.com/google/uuid"},
+			Pure:     true, Why: "what the hub tells an agent, and the agent reads",
+		},
+		{
 			Packages: []string{"libs/servicekeys"}, May: []string{
 				anyStd, "libs/errs", "libs/keys", "libs/pg", "github.com/jackc/pgx/v5",
 			},

@@ -62,9 +62,13 @@ type part struct {
 
 // For derives the key of a cluster.
 func (r Root) For(tenant, clusterID string) (Key, error) {
-	k := Key{scope: tenant + "\x00" + clusterID}
+	k := Key{scope: scopeOf(tenant, clusterID)}
 	for _, secret := range r.secrets {
-		one, err := derive(secret, k.scope)
+		m, err := derive(secret, k.scope)
+		if err != nil {
+			return Key{}, err
+		}
+		one, err := m.part()
 		if err != nil {
 			return Key{}, err
 		}
@@ -76,29 +80,71 @@ func (r Root) For(tenant, clusterID string) (Key, error) {
 	return k, nil
 }
 
-func derive(secret []byte, scope string) (part, error) {
-	material := func(use string, n int) ([]byte, error) {
-		return hkdf.Key(sha256.New, secret, nil, "chandler.sealed.v1\x00"+use+"\x00"+scope, n)
+// material is what a part is made of: the key, the key of the HMAC that nonces are made by, and the id.
+type material [2*sha256.Size + idBytes]byte
+
+func derive(secret []byte, scope string) (m material, err error) {
+	at := 0
+	for _, use := range []struct {
+		name string
+		size int
+	}{{"key", sha256.Size}, {"nonce", sha256.Size}, {"id", idBytes}} {
+		raw, err := hkdf.Key(sha256.New, secret, nil, "chandler.sealed.v1\x00"+use.name+"\x00"+scope, use.size)
+		if err != nil {
+			return m, errs.Wrap(errs.Internal, err, "derive a key")
+		}
+		at += copy(m[at:], raw)
 	}
-	key, err := material("key", sha256.Size)
-	if err != nil {
-		return part{}, errs.Wrap(errs.Internal, err, "derive a key")
-	}
-	nonce, err := material("nonce", sha256.Size)
-	if err != nil {
-		return part{}, errs.Wrap(errs.Internal, err, "derive a key")
-	}
-	id, err := material("id", idBytes)
-	if err != nil {
-		return part{}, errs.Wrap(errs.Internal, err, "derive a key")
-	}
-	block, err := aes.NewCipher(key)
+	return m, nil
+}
+
+func (m material) part() (part, error) {
+	block, err := aes.NewCipher(m[:sha256.Size])
 	if err != nil {
 		return part{}, errs.Wrap(errs.Internal, err, "derive a key")
 	}
 	aead, err := cipher.NewGCM(block)
-	return part{id: hex.EncodeToString(id), aead: aead, nonce: nonce}, errs.Wrap(errs.Internal, err, "derive a key")
+	return part{
+		id: hex.EncodeToString(m[2*sha256.Size:]), aead: aead, nonce: m[sha256.Size : 2*sha256.Size],
+	}, errs.Wrap(errs.Internal, err, "derive a key")
 }
+
+// Export is the key of a cluster as text, for an executor elsewhere: ParseKey reads it. It is a secret.
+func (r Root) Export(tenant, clusterID string) (string, error) {
+	texts := make([]string, 0, len(r.secrets))
+	for _, secret := range r.secrets {
+		m, err := derive(secret, scopeOf(tenant, clusterID))
+		if err != nil {
+			return "", err
+		}
+		texts = append(texts, base64.RawStdEncoding.EncodeToString(m[:]))
+	}
+	if len(texts) == 0 {
+		return "", errs.New(errs.Internal, "no secret to seal configuration values with")
+	}
+	return strings.Join(texts, ","), nil
+}
+
+// ParseKey reads what Export wrote for a cluster. Errors are of kind errs.Invalid, and never quote the key.
+func ParseKey(tenant, clusterID, text string) (Key, error) {
+	k := Key{scope: scopeOf(tenant, clusterID)}
+	entries := strings.Split(text, ",")
+	for i, e := range entries {
+		raw, err := base64.RawStdEncoding.Strict().DecodeString(e)
+		if err != nil || len(raw) != len(material{}) {
+			return Key{}, errs.New(errs.Invalid, "key %d of %d that opens configuration values: want %d bytes in base64 "+
+				"without padding", i+1, len(entries), len(material{}))
+		}
+		one, err := material(raw).part()
+		if err != nil {
+			return Key{}, err
+		}
+		k.parts = append(k.parts, one)
+	}
+	return k, nil
+}
+
+func scopeOf(tenant, clusterID string) string { return tenant + "\x00" + clusterID }
 
 // Seal seals a value, a JSON document. What is nothing, or null, stays so: that there is no value is no secret.
 func (k Key) Seal(commitment string, value json.RawMessage) (json.RawMessage, error) {

@@ -86,3 +86,47 @@ func TestAValueIsItsClusters(t *testing.T) {
 		t.Error("a short secret is taken")
 	}
 }
+
+// An executor elsewhere is given the key of its cluster as text: it opens and seals as the hub does, its own alone.
+func TestAKeyIsExported(t *testing.T) {
+	t.Parallel()
+	root, err := configseal.NewRoot([]byte(strings.Repeat("b", 32)), []byte(strings.Repeat("a", 32)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := root.Export("default", "east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := configseal.ParseKey("default", "east", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := json.RawMessage(`{"env":[]}`)
+	for name, by := range map[string]configseal.Key{"now": key(t, "east", "b"), "before": key(t, "east", "a")} {
+		sealed, err := by.Seal("c1:one", value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if opened, err := got.Open(sealed); err != nil || !bytes.Equal(opened, value) {
+			t.Errorf("sealed with the secret of %s: %s, %v", name, opened, err)
+		}
+	}
+	mine, err := got.Seal("c1:one", value)
+	if want, _ := key(t, "east", "b").Seal("c1:one", value); err != nil || !bytes.Equal(mine, want) {
+		t.Errorf("sealed elsewhere: %s, want %s: %v", mine, want, err)
+	}
+	other, err := configseal.ParseKey("default", "west", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Open(mine); !errs.Is(err, errs.Forbidden) {
+		t.Errorf("as the key of another cluster: %v", err)
+	}
+	for _, bad := range []string{"", "x", text + ",", text[1:]} {
+		if _, err := configseal.ParseKey("default", "east", bad); !errs.Is(err, errs.Invalid) ||
+			bad != "" && strings.Contains(err.Error(), bad) {
+			t.Errorf("ParseKey(%q): %v", bad, err)
+		}
+	}
+}

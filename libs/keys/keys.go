@@ -170,6 +170,26 @@ func ParseSigning(value string, open Opener) (Signing, error) {
 	return set, nil
 }
 
+// ParseAccepted reads public halves as PublicEntry writes them, the active one first. Errors name the place.
+func ParseAccepted(entries []string) (Accepted, error) {
+	if len(entries) == 0 {
+		return Accepted{}, errs.New(errs.Invalid, "there is no public key")
+	}
+	public := make([]ed25519.PublicKey, 0, len(entries))
+	for i, e := range entries {
+		if !strings.HasPrefix(e, publicPrefix) {
+			return Accepted{}, errs.New(errs.Invalid, "public key %d of %d does not begin with %q", i+1, len(entries),
+				publicPrefix)
+		}
+		_, k, err := parseOne(e, nil)
+		if err != nil {
+			return Accepted{}, errs.Wrap(errs.KindOf(err), err, "public key %d of %d", i+1, len(entries))
+		}
+		public = append(public, k)
+	}
+	return Accept(public...), nil
+}
+
 func parseOne(entry string, open Opener) (crypto.Signer, ed25519.PublicKey, error) {
 	if half, ok := strings.CutPrefix(entry, publicPrefix); ok {
 		k, err := base64.StdEncoding.DecodeString(half)
