@@ -335,6 +335,12 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "the one way to connect to NATS; apart from the bus, since agents connect and must not reach Postgres",
 		},
 		{
+			Packages: []string{"libs/natsjwt"}, May: []string{
+				anyStd, "libs/errs", "libs/natsauth", "libs/natsconn", "github.com/nats-io",
+			},
+			Why: "who is trusted by a server in operator mode; keys come from it, the installer and tests",
+		},
+		{
 			Packages: []string{"libs/rpc"}, May: []string{
 				anyStd, "libs/errs", "libs/natsauth", "libs/telemetry", "github.com/nats-io", "go.opentelemetry.io",
 			},

@@ -20,7 +20,11 @@ import (
 // it cannot: nothing that it names is heard where others are. What it may do works.
 func TestServerAnswersStayWithTheAgent(t *testing.T) {
 	t.Parallel()
-	e := bustest.Start(t)
+	inBothModes(t, serverAnswersStayWithTheAgent)
+}
+
+func serverAnswersStayWithTheAgent(t *testing.T, e *bustest.Env) {
+	t.Helper()
 	e.AddAgent(t, "default", mine)
 	if _, err := e.Bus.Ensure(t.Context()); err != nil {
 		t.Fatal(err)

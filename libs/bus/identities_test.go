@@ -36,9 +36,18 @@ type user struct {
 
 func connect(t *testing.T, e *bustest.Env, name string) *user {
 	t.Helper()
+	return connectWith(t, e.Access(name), name)
+}
+
+func connectWith(t *testing.T, access natsconn.Settings, name string) *user {
+	t.Helper()
 	u := &user{t: t, refused: make(chan string, 100)}
-	conn, err := nats.Connect(e.URL(name), nats.CustomInboxPrefix(natsauth.Inbox(name)),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { u.refused <- err.Error() }))
+	options, err := access.Options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := nats.Connect(access.URL, append(options, nats.CustomInboxPrefix(natsauth.Inbox(name)),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { u.refused <- err.Error() }))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +98,24 @@ func (u *user) maySubscribe(subject string) bool {
 // else (DESIGN D10). The attacks of the first list are those that a flat domain allowed.
 func TestEachUserMayDoItsOwnOnly(t *testing.T) {
 	t.Parallel()
-	e := bustest.Start(t)
+	inBothModes(t, eachUserMayDoItsOwnOnly)
+}
+
+// inBothModes runs a test with users in the server's configuration, and in operator mode.
+func inBothModes(t *testing.T, fn func(*testing.T, *bustest.Env)) {
+	t.Helper()
+	for mode, start := range map[string]func(testing.TB) *bustest.Env{
+		"configuration": bustest.Start, "operator": bustest.StartOperator,
+	} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			fn(t, start(t))
+		})
+	}
+}
+
+func eachUserMayDoItsOwnOnly(t *testing.T, e *bustest.Env) {
+	t.Helper()
 	e.AddAgent(t, "default", mine)
 	e.AddAgent(t, "default", theirs)
 	agent := natsauth.AgentName(mine)
@@ -194,7 +220,11 @@ func literal(pattern string) string {
 // server.
 func TestAnswersReachWhoAsked(t *testing.T) {
 	t.Parallel()
-	e := bustest.Start(t)
+	inBothModes(t, answersReachWhoAsked)
+}
+
+func answersReachWhoAsked(t *testing.T, e *bustest.Env) {
+	t.Helper()
 	e.AddAgent(t, "default", mine)
 	e.AddAgent(t, "default", theirs)
 	if _, err := e.Bus.Ensure(t.Context()); err != nil {
@@ -315,7 +345,7 @@ func (l *logged) text() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.St
 // Every line of the table is for somebody, and an agent gets nothing with a wildcard in the place of its cluster.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	known := append(natsauth.Services(), natsauth.Admin, natsauth.Agent)
+	known := append(natsauth.Services(), natsauth.Admin, natsauth.Agent, natsauth.Join)
 	for _, r := range natsauth.Table() {
 		if len(r.Publish)+len(r.Subscribe) == 0 || r.Meaning == "" {
 			t.Errorf("%s is for nobody, or means nothing", r.Subject)
@@ -326,8 +356,8 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	p := natsauth.OfAgent("t", mine)
-	for _, s := range append(p.Publish, p.Subscribe...) {
+	p, j := natsauth.OfAgent("t", mine), natsauth.JoinUser("t", mine)
+	for _, s := range slices.Concat(p.Publish, p.Subscribe, j.Publish, j.Subscribe) {
 		private := strings.Contains(s, mine) || strings.Contains(s, "chandler.content.t.") ||
 			s == "$JS.API.STREAM.INFO.*"
 		if !private {

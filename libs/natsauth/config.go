@@ -45,6 +45,12 @@ func AgentUser(tenantID, clusterID string) User {
 	return User{Name: AgentName(clusterID), Cluster: clusterID, Permissions: OfAgent(tenantID, clusterID)}
 }
 
+// JoinUser is who has a token to become the agent of a cluster, without what it is recognised by.
+func JoinUser(tenantID, clusterID string) User {
+	name := JoinName(clusterID)
+	return User{Name: name, Cluster: clusterID, Permissions: permissions(Join, name, tenantID, clusterID)}
+}
+
 // Config is the account with these users and those of agents, in the language of nats-server's configuration. It holds
 // no secret, unless a user has a password.
 func Config(users []User) string {
@@ -77,8 +83,8 @@ func writeExports(b *strings.Builder, users []User) {
 		if users[i].Cluster == "" {
 			continue
 		}
-		for _, s := range users[i].shares() {
-			fmt.Fprintf(b, "      {%s: %s, accounts: [%s]}\n", s.kind, strconv.Quote(s.subject),
+		for _, s := range users[i].Shares() {
+			fmt.Fprintf(b, "      {%s: %s, accounts: [%s]}\n", s.kind(), strconv.Quote(s.Subject),
 				strconv.Quote(AgentAccount(users[i].Cluster)))
 		}
 	}
@@ -88,29 +94,40 @@ func writeExports(b *strings.Builder, users []User) {
 // writeAgent writes the account of an agent. It has no streams of its own.
 func writeAgent(b *strings.Builder, u *User) {
 	fmt.Fprintf(b, "  %s {\n    imports: [\n", strconv.Quote(AgentAccount(u.Cluster)))
-	for _, s := range u.shares() {
-		fmt.Fprintf(b, "      {%s: {account: %s, subject: %s}}\n", s.kind, Account, strconv.Quote(s.subject))
+	for _, s := range u.Shares() {
+		fmt.Fprintf(b, "      {%s: {account: %s, subject: %s}}\n", s.kind(), Account, strconv.Quote(s.Subject))
 	}
 	b.WriteString("    ]\n    users: [\n")
 	writeUser(b, u)
 	b.WriteString("    ]\n  }\n")
 }
 
-// share is what the account of an agent imports from that of the installation: a service where the agent publishes, a
+// Share is what the account of an agent imports from that of the installation: a service where the agent publishes, a
 // stream where it subscribes.
-type share struct{ kind, subject string }
+type Share struct {
+	Service bool
+	Subject string
+}
+
+func (s Share) kind() string {
+	if s.Service {
+		return "service"
+	}
+	return "stream"
+}
 
 // accountInfo is a request that the account of an agent imports and no agent may send: without it the server gives the
 // account all of JetStream's API beside what is imported, which answers first, and that there is no JetStream.
 const accountInfo = "$JS.API.INFO"
 
-func (u *User) shares() []share {
-	list := []share{{"service", accountInfo}}
+// Shares are what the account of a user imports who has one of its own.
+func (u *User) Shares() []Share {
+	list := []Share{{true, accountInfo}}
 	for _, s := range u.Publish {
-		list = append(list, share{"service", s})
+		list = append(list, Share{true, s})
 	}
 	for _, s := range u.Subscribe {
-		list = append(list, share{"stream", s})
+		list = append(list, Share{false, s})
 	}
 	return list
 }

@@ -18,10 +18,14 @@ each cluster whose executor runs elsewhere is the one user of an account of its 
 agent, as a service where it publishes and as a stream where it subscribes, and beside that ` + "`$JS.API.INFO`" + `, which the agent
 may not send. Nothing else is allowed. In each subject ` + "`<tenant>`" + ` and
 ` + "`<cluster>`" + ` are those of the agent; for all others they are wildcards. Each user may also subscribe to its own
-inboxes, ` + "`_INBOX.<user>.>`" + ` (` + "`_INBOX.agent.<cluster>.>`" + ` for an agent). Who answers a question may publish
+inboxes, ` + "`_INBOX.<user>.>`" + ` (` + "`_INBOX.agent.<cluster>.>`" + ` for an agent, ` + "`_INBOX.join.<cluster>.>`" + ` for who wants
+to become one). Who answers a question may publish
 to the inboxes for answers on that subject alone: those to ` + "`chandler.rpc.resolver.why`" + ` of the gateway go to
 ` + "`_INBOX.gateway.resolver.why.*`" + `. Nobody is given ` + "`allow_responses`" + `: by it, who asks chooses where the
 other one publishes.
+
+On a server in operator mode (` + "`chandler keys nats --jwt`" + `) the same table is in JWTs, and agents get in while it runs:
+[ADR 0076](adr/0076-agents-join-by-tokens.md). Who has a join token is ` + "`join`" + ` here.
 
 | subject | meaning | publish | subscribe |
 |---|---|---|---|

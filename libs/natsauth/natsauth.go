@@ -28,6 +28,8 @@ const (
 	Admin = "admin"
 	// Agent stands in the table for the agent of each cluster; the name of such a user is AgentName.
 	Agent = "agent"
+	// Join stands for who has a token to become the agent of a cluster; the name of such a user is JoinName.
+	Join = "join"
 )
 
 // Services are the users of the four services.
@@ -94,6 +96,16 @@ func Table() []Row {
 		{
 			protocol.RPCGoAhead + scope, "whether effects are allowed",
 			[]string{Agent, Installer},
+			[]string{Installer},
+		},
+		{
+			protocol.RPCJoin + scope, "requests to become the agent of a cluster",
+			[]string{Join},
+			[]string{Installer},
+		},
+		{
+			protocol.RPCRenew + scope, "requests for newer credentials",
+			[]string{Agent},
 			[]string{Installer},
 		},
 	}
@@ -171,6 +183,20 @@ func OfAgent(tenantID, clusterID string) Permissions {
 // AgentName is the name of the user of a cluster's agent.
 func AgentName(clusterID string) string { return Agent + "-" + clusterID }
 
+// JoinName is the name of who has a token to become a cluster's agent.
+func JoinName(clusterID string) string { return Join + "-" + clusterID }
+
+// ofCluster is the name of a user of Table in a row of a cluster.
+func ofCluster(user, clusterID string) string {
+	switch user {
+	case Agent:
+		return AgentName(clusterID)
+	case Join:
+		return JoinName(clusterID)
+	}
+	return user
+}
+
 func permissions(role, name, tenantID, clusterID string) Permissions {
 	p := Permissions{Subscribe: []string{Inbox(name) + ".>"}}
 	fill := strings.NewReplacer(tenant, tenantID, cluster, clusterID)
@@ -196,10 +222,7 @@ func (r Row) replies(fill *strings.Replacer) []string {
 	}
 	subjects := make([]string, 0, len(r.Publish))
 	for _, asker := range r.Publish {
-		if asker == Agent {
-			asker = AgentName(cluster)
-		}
-		s := ReplyTo(Inbox(asker), r.Subject)
+		s := ReplyTo(Inbox(ofCluster(asker, cluster)), r.Subject)
 		if !strings.HasSuffix(s, ".>") {
 			s += ".*"
 		}
@@ -214,8 +237,10 @@ const questions = "chandler.rpc"
 // Inbox is the prefix of a user's inboxes, where it gets answers: a subject of whole tokens, so that one pattern stands
 // for those of all agents.
 func Inbox(user string) string {
-	if id, ok := strings.CutPrefix(user, AgentName("")); ok {
-		user = Agent + "." + id
+	for _, role := range []string{Agent, Join} {
+		if id, ok := strings.CutPrefix(user, role+"-"); ok {
+			user = role + "." + id
+		}
 	}
 	return "_INBOX." + user
 }
@@ -240,9 +265,7 @@ func Asker(subject, reply string) (user string, ok bool) {
 			continue
 		}
 		for _, user := range r.Publish {
-			if user == Agent {
-				user = AgentName(clusterID)
-			}
+			user = ofCluster(user, clusterID)
 			if prefix == ReplyTo(Inbox(user), subject) {
 				return user, true
 			}

@@ -22,9 +22,12 @@ type Settings struct {
 	// At most one of Credentials, NKeySeed, Token and User is set; a URL may hold a token or a password instead.
 	Credentials string // content of a creds file: a JWT and the seed of its user
 	NKeySeed    string
-	Token       string
-	User        string
-	Password    string
+	// JWT says what the server is shown beside the signature of NKeySeed, anew for each connection; nil: the public key
+	// is enough.
+	JWT      func() (string, error)
+	Token    string
+	User     string
+	Password string
 	// PEM: the authorities that are trusted beside the system's, and a certificate of this client with its key. Those
 	// that come from files are read again for each connection.
 	CA                renewed.Setting
@@ -64,7 +67,7 @@ func (s *Settings) authentication() ([]nats.Option, error) {
 		ways, option = append(ways, "nats-credentials"), nats.UserCredentialBytes([]byte(s.Credentials))
 	}
 	if s.NKeySeed != "" {
-		o, err := nkey(s.NKeySeed)
+		o, err := nkey(s.NKeySeed, s.JWT)
 		if err != nil {
 			return nil, err
 		}

@@ -39,10 +39,13 @@ func userKey(seed string) (nkeys.KeyPair, string, error) {
 	return pair, public, err
 }
 
-func nkey(seed string) (nats.Option, error) {
+func nkey(seed string, jwt func() (string, error)) (nats.Option, error) {
 	pair, public, err := userKey(seed)
 	if err != nil {
 		return nil, err
+	}
+	if jwt != nil {
+		return nats.UserJWT(jwt, pair.Sign), nil
 	}
 	return nats.Nkey(public, pair.Sign), nil
 }

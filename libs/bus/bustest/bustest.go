@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/url"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/bus/natslocal"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/natsjwt"
 	"github.com/chandler-fleet/chandler/libs/pg/pgtest"
 	"github.com/chandler-fleet/chandler/libs/servicekeys"
 )
@@ -37,6 +39,11 @@ type Env struct {
 
 	mu    sync.Mutex
 	users []natsauth.User
+
+	// Of a server in operator mode; nil otherwise.
+	Authority *natsjwt.Authority
+	pusher    *natsjwt.Pusher
+	creds     map[string]string // content of creds files, by user
 }
 
 // Start starts a server that ends with the test, and connects to it.
@@ -58,9 +65,89 @@ func Start(t testing.TB) *Env {
 	return e
 }
 
+// StartOperator is Start with a server in operator mode: users are JWTs, and agents come and go while it runs.
+func StartOperator(t testing.TB) *Env {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startIn)
+	defer cancel()
+	made, err := natsjwt.MakeKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Users[Test], err = natsconn.NewSeed(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	written, err := made.Installation(filepath.Join(dir, "accounts"),
+		natsauth.User{Name: Test, Permissions: natsauth.Everything()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, err := natslocal.Start(ctx, natslocal.Options{Dir: dir, Config: written.Config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Stop)
+	e := &Env{Server: srv, creds: written.Creds}
+	if e.Authority, err = natsjwt.ParseAuthority(written.Authority); err != nil {
+		t.Fatal(err)
+	}
+	if e.pusher, err = e.Authority.Connect(natsconn.Settings{URL: srv.URL()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.pusher.Close)
+	e.Bus = e.Connect(t)
+	return e
+}
+
+// Push gives a server in operator mode the accounts of an agent.
+func (e *Env) Push(t testing.TB, who natsjwt.Agent) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startIn)
+	defer cancel()
+	accounts, err := e.Authority.Accounts(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.pusher.Push(ctx, accounts); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Let lets an agent in, with a key that is made here and a JWT that is good for a while, and returns it.
+func (e *Env) Let(t testing.TB, tenant, clusterID string, life time.Duration) natsjwt.Agent {
+	t.Helper()
+	seed, err := natsconn.NewSeed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := natsjwt.Agent{Tenant: tenant, ClusterID: clusterID}
+	if who.Key, err = natsconn.PublicKey(seed); err != nil {
+		t.Fatal(err)
+	}
+	e.Push(t, who)
+	token, err := e.Authority.AgentJWT(who, life)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.creds[natsauth.AgentName(clusterID)], err = natsjwt.Creds(token, seed); err != nil {
+		t.Fatal(err)
+	}
+	return who
+}
+
+// lifeOfAgents is longer than any test.
+const lifeOfAgents = time.Hour
+
 // AddAgent adds the agent of a cluster to the users, as an operator does: the server reads its configuration again.
 func (e *Env) AddAgent(t testing.TB, tenant, clusterID string) {
 	t.Helper()
+	if e.Authority != nil {
+		e.Let(t, tenant, clusterID, lifeOfAgents)
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	agent := natsauth.AgentUser(tenant, clusterID)
@@ -72,7 +159,14 @@ func (e *Env) AddAgent(t testing.TB, tenant, clusterID string) {
 }
 
 // Access is what a user connects with.
-func (e *Env) Access(user string) natsconn.Settings { return natsconn.Settings{URL: e.URL(user)} }
+func (e *Env) Access(user string) natsconn.Settings {
+	if e.Authority == nil {
+		return natsconn.Settings{URL: e.URL(user)}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return natsconn.Settings{URL: e.Server.URL(), Credentials: e.creds[user]}
+}
 
 // AccessAs is what a user connects with to the server of other settings of this package.
 func AccessAs(user string, other natsconn.Settings) (natsconn.Settings, error) {

@@ -17,18 +17,31 @@ import (
 
 // natsCommand is chandler keys nats.
 func natsCommand(a *command.Env) *cobra.Command {
-	var file string
+	var file, jwts, accounts string
 	var agents []string
 	c := &cobra.Command{
 		Use:   "nats",
 		Short: "Write the users of NATS for the configuration of its server",
 		Long: `Writes the block "accounts" for the configuration of nats-server: an account of Chandler with a user for each
 service and for the administrator, an account for each agent, and what each of them may publish and subscribe to. It
-holds public keys only, which it takes from the environment or from the file that chandler keys has written.`,
+holds public keys only, which it takes from the environment or from the file that chandler keys has written.
+
+With --jwt DIR it makes a server in operator mode instead, where agents get in by join tokens while it runs: DIR gets
+the block for the server's configuration (nats.conf), a creds file for each service and the administrator, and
+agents.json, which the installer takes as CHANDLER_NATS_AGENTS. Keys are made once, in keys.json: keep that file
+apart, no service needs it. With it the command writes all else anew, which a release asks for that changes who may do
+what.`,
 		Example: `  chandler keys nats --env-file .env > chandler-accounts.conf
+  chandler keys nats --jwt nats-keys
   chandler keys nats --env-file .env --agent 5b5f3e0e-6d0a-5b5c-9d0e-1f1a6f0c9a11=UAGENTSPUBLICKEY`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if jwts != "" {
+				if file != "" || len(agents) > 0 {
+					return command.Usagef("--jwt makes keys of its own: leave out --env-file and --agent")
+				}
+				return writeOperatorMode(a, jwts, accounts)
+			}
 			users, err := natsUsers(a, file)
 			if err != nil {
 				return err
@@ -45,6 +58,8 @@ holds public keys only, which it takes from the environment or from the file tha
 		},
 	}
 	c.Flags().StringVar(&file, "env-file", "", "environment file that chandler keys has written (default the environment)")
+	c.Flags().StringVar(&jwts, "jwt", "", "folder of a server in operator mode, new or as this command has written it")
+	c.Flags().StringVar(&accounts, "accounts-dir", "/data/accounts", "where that server keeps the accounts that it is given")
 	c.Flags().StringArrayVar(&agents, "agent", nil, "an agent, as [TENANT/]CLUSTER-ID=PUBLIC-KEY; may be repeated")
 	return c
 }
