@@ -4,7 +4,7 @@
 #
 #   docker build --build-arg SERVICE=gateway --build-arg VERSION=0.1.0 -t chandler/gateway:0.1.0 .
 #
-# SERVICE is catalog-indexer, resolver, installer, gateway, or chandler (the CLI, whose `migrate`
+# SERVICE is catalog-indexer, resolver, installer, gateway, chandler-agent, or chandler (the CLI, whose `migrate`
 # prepares the database). The image holds that program as /app, /probe for health checks, certificates
 # of public authorities and an empty /tmp: no shell, no package manager, nothing that runs as root,
 # and nothing that needs a writable root file system.
@@ -26,8 +26,9 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     set -eu; \
     case "${SERVICE}" in \
       catalog-indexer|resolver|installer|gateway) package="./services/${SERVICE}" ;; \
+      chandler-agent) package=./services/installer/chandler-agent ;; \
       chandler) package=./cmd/chandler ;; \
-      *) echo "SERVICE is \"${SERVICE}\"; it must be catalog-indexer, resolver, installer, gateway or chandler" >&2; exit 1 ;; \
+      *) echo "SERVICE is \"${SERVICE}\"; it must be catalog-indexer, resolver, installer, gateway, chandler-agent or chandler" >&2; exit 1 ;; \
     esac; \
     export GOOS="${TARGETOS}" GOARCH="${TARGETARCH}"; \
     go build -ldflags "-s -w -X github.com/chandler-fleet/chandler/libs/service.version=${VERSION}" -o /image/app "${package}"; \

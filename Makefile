@@ -34,7 +34,7 @@ PATTERNS := $(addsuffix /...,$(MODULES))
 CHAOS := TestFaults$$|TestFaultsOf|TestOlderBackup|TestLargeInput|TestManySubscriptions|TestFaultsAtEveryStep|TestAPIServerRestarts|TestCrashAtEveryPoint|TestRemovalCrashes
 
 # What ships.
-PROGRAMS := ./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/gateway
+PROGRAMS := ./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/installer/chandler-agent ./services/gateway
 
 # Packages without I/O, whose tests need nothing and take seconds.
 PURE := ./libs/archtest/... ./libs/agentconfig/... ./examples/port/... ./libs/client/... ./libs/reach/... ./libs/errs/... ./libs/fleet/... ./libs/keys/... ./libs/digest/... ./libs/events/... ./libs/protocol/... ./libs/catalog/... ./libs/content/... ./libs/source ./libs/internal/... \

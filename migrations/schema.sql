@@ -2845,7 +2845,8 @@ CREATE TABLE gateway.clusters (
     waived text[] DEFAULT '{}'::text[] NOT NULL,
     credential_ends timestamp with time zone,
     cordoned timestamp with time zone,
-    taints jsonb DEFAULT '{}'::jsonb NOT NULL
+    taints jsonb DEFAULT '{}'::jsonb NOT NULL,
+    access text DEFAULT 'Hosted'::text NOT NULL
 );
 
 ALTER TABLE ONLY gateway.clusters FORCE ROW LEVEL SECURITY;

@@ -11,7 +11,7 @@ export LC_ALL=C
 
 # The platforms of the programs; docs/howto/release.md lists them, too.
 platforms=(linux/amd64 linux/arm64)
-programs=(./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/gateway)
+programs=(./cmd/chandler ./services/catalog-indexer ./services/resolver ./services/installer ./services/installer/chandler-agent ./services/gateway)
 
 fail() {
   echo "release: $*" >&2
@@ -99,11 +99,13 @@ mkdir "$dir/completions"
 for shell in bash zsh fish; do "$chandler" completion "$shell" >"$dir/completions/chandler.$shell"; done
 pack "$dir" "$out/$name.tar.gz"
 
-step "chart"
+step "charts"
 mkdir "$work/chart"
-"$helm" package deploy/helm/chandler --version "$semver" --app-version "$version" --destination "$work/chart" >/dev/null
-tar -xzmf "$work/chart/chandler-$semver.tgz" -C "$work/chart" # helm writes the time of packing, rounded up to the future
-pack "$work/chart/chandler" "$out/chandler-$semver.tgz"
+for chart in chandler chandler-agent; do
+  "$helm" package "deploy/helm/$chart" --version "$semver" --app-version "$version" --destination "$work/chart" >/dev/null
+  tar -xzmf "$work/chart/$chart-$semver.tgz" -C "$work/chart" # helm writes the time of packing, rounded up to the future
+  pack "$work/chart/$chart" "$out/$chart-$semver.tgz"
+done
 
 for client in typescript backstage backstage-card; do
   step "client for npm: clients/$client"

@@ -413,6 +413,18 @@ func Rules() []Rule { //nolint:funlen // one table
 			Packages: []string{"services/*"}, May: []string{anyStd, "libs/service", "libs/telemetry", "services/*/app"},
 			Why: "main starts the app",
 		},
+		{
+			Packages: []string{"services/installer/chandler-agent"},
+			May:      []string{anyStd, "libs/service", "libs/telemetry", "services/installer/agent"},
+			Why:      "main starts the agent",
+		},
+		{
+			Packages: []string{"services/installer/agent"},
+			May: []string{
+				anyStd, "libs/...", "services/installer/executor", "services/installer/executor/hubclient", outside,
+			},
+			Why: "the wiring of an agent: Kubernetes and NATS, never Postgres (see Barriers)",
+		},
 		{Packages: []string{"services/*/app"}, May: []string{anything}, Why: "the wiring knows all of its own service"},
 		{Packages: []string{"services/*/cmd/..."}, May: []string{anything}, Why: "generators of the service"},
 		{Packages: []string{"services/gateway/oidctest"}, May: []string{anything}, Why: "used by tests only"},
@@ -521,6 +533,12 @@ func Barriers() []Barrier {
 		{From: "services/installer/executor/...", Never: []string{
 			"github.com/jackc/pgx/v5", "libs/eventlog",
 			"libs/pg",
+		}, Reason: "an agent cannot reach Postgres (D8)"},
+		{From: "services/installer/agent", Never: []string{
+			"github.com/jackc/pgx/v5", "libs/eventlog", "libs/pg", "services/installer/internal/...",
+		}, Reason: "an agent cannot reach Postgres (D8)"},
+		{From: "services/installer/chandler-agent", Never: []string{
+			"github.com/jackc/pgx/v5", "libs/eventlog", "libs/pg",
 		}, Reason: "an agent cannot reach Postgres (D8)"},
 		{
 			From: "services/...",

@@ -168,6 +168,7 @@ func eachUserMayDoItsOwnOnly(t *testing.T, e *bustest.Env) {
 				protocol.RPCGoAheadSubject("default", theirs),
 				protocol.RPCGoAheadSubject("default", protocol.GoAheadAll),
 				protocol.RPCGoAheadSubject("other", mine),
+				protocol.RPCHoldSubject("default", theirs), protocol.RPCHoldSubject("other", mine),
 				"_INBOX.installer.executor.default." + theirs + ".check.a", "_INBOX.gateway.installer.check.a",
 			},
 			"subscribe": {

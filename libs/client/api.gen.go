@@ -133,6 +133,12 @@ const (
 	ChangeSubscriptionApprovalManual    ChangeSubscriptionApproval = "Manual"
 )
 
+// Defines values for ClusterAccess.
+const (
+	ClusterAccessAgent  ClusterAccess = "Agent"
+	ClusterAccessHosted ClusterAccess = "Hosted"
+)
+
 // Defines values for ClusterState.
 const (
 	ClusterStateConnected     ClusterState = "Connected"
@@ -457,6 +463,12 @@ const (
 	QuestionActionTokenAdd          QuestionAction = "token.add"
 	QuestionActionTokenRevoke       QuestionAction = "token.revoke"
 	QuestionActionTokenRotate       QuestionAction = "token.rotate"
+)
+
+// Defines values for RegisterClusterAccess.
+const (
+	RegisterClusterAccessAgent  RegisterClusterAccess = "Agent"
+	RegisterClusterAccessHosted RegisterClusterAccess = "Hosted"
 )
 
 // Defines values for RegisterClusterWaive.
@@ -1155,6 +1167,21 @@ type AddTokenKind string
 
 // AddTokenRole What it allows by itself in the whole tenant. admin: everything; viewer: reads; none: what role bindings give to the actor
 type AddTokenRole string
+
+// AgentConfig defines model for AgentConfig.
+type AgentConfig struct {
+	// ClusterID Of this registration, as subjects of NATS name it
+	ClusterID string `json:"clusterId"`
+
+	// Sealed The document of CHANDLER_AGENT_CONFIG, encrypted with age; it has the key that opens configuration values of this cluster
+	Sealed string `json:"sealed"`
+}
+
+// AgentConfigRequest defines model for AgentConfigRequest.
+type AgentConfigRequest struct {
+	// Recipient Public age key (age1…) of who asks: the answer is encrypted to it
+	Recipient string `json:"recipient"`
+}
 
 // Allowance defines model for Allowance.
 type Allowance struct {
@@ -1935,6 +1962,9 @@ type ChannelMove struct {
 
 // Cluster defines model for Cluster.
 type Cluster struct {
+	// Access Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster
+	Access ClusterAccess `json:"access"`
+
 	// CordonedSince Since when no new install plans are made for it; absent where they are made
 	CordonedSince *time.Time `json:"cordonedSince,omitempty"`
 
@@ -1982,6 +2012,9 @@ type Cluster struct {
 	// Waived What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url
 	Waived []string `json:"waived,omitempty"`
 }
+
+// ClusterAccess Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster
+type ClusterAccess string
 
 // ClusterState Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
 type ClusterState string
@@ -4662,8 +4695,11 @@ type Quota struct {
 
 // RegisterCluster defines model for RegisterCluster.
 type RegisterCluster struct {
-	// Kubeconfig YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept.
-	Kubeconfig string            `json:"kubeconfig"`
+	// Access Hosted, the default: the installer runs its executor, with the kubeconfig. Agent: an agent in the cluster does, and there is no kubeconfig
+	Access RegisterClusterAccess `json:"access,omitempty"`
+
+	// Kubeconfig Of a hosted cluster. YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept.
+	Kubeconfig string            `json:"kubeconfig,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 
 	// Name A DNS-1123 label
@@ -4677,6 +4713,9 @@ type RegisterCluster struct {
 	// Waive What this kubeconfig may have that is refused otherwise: a server without TLS, one whose certificate is not checked, a proxy. What it needs of them is recorded in the event and shown in the cluster
 	Waive []RegisterClusterWaive `json:"waive,omitempty"`
 }
+
+// RegisterClusterAccess Hosted, the default: the installer runs its executor, with the kubeconfig. Agent: an agent in the cluster does, and there is no kubeconfig
+type RegisterClusterAccess string
 
 // RegisterClusterWaive defines model for RegisterCluster.Waive.
 type RegisterClusterWaive string
@@ -8367,6 +8406,19 @@ func NewConfigureClusterRequest(cluster string, params *ConfigureClusterParams, 
 func (c *Client) ConfigureCluster(ctx context.Context, cluster string, params *ConfigureClusterParams, body ConfigureCluster, opts ...Option) (*ConfiguredCluster, error) {
 	r := NewConfigureClusterRequest(cluster, params, body)
 	return answer[ConfiguredCluster](ctx, c, r, opts)
+}
+
+// NewIssueAgentConfigRequest asks POST /clusters/{cluster}/agent-config.
+func NewIssueAgentConfigRequest(cluster string, body AgentConfigRequest) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/clusters/{cluster}/agent-config", cluster)}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// IssueAgentConfig: What the agent of a cluster is to know.
+func (c *Client) IssueAgentConfig(ctx context.Context, cluster string, body AgentConfigRequest, opts ...Option) (*AgentConfig, error) {
+	r := NewIssueAgentConfigRequest(cluster, body)
+	return answer[AgentConfig](ctx, c, r, opts)
 }
 
 // NewReplaceCredentialsRequest asks PUT /clusters/{cluster}/credentials.

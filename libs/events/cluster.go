@@ -8,7 +8,7 @@ import (
 // clusterEvents are the events of clusters, in the order of docs/events.md.
 func clusterEvents() []Definition {
 	return []Definition{
-		define(KindCluster, Gateway, ClusterRegistered{}, "A cluster was given to Chandler with a kubeconfig."),
+		define(KindCluster, Gateway, ClusterRegistered{}, "A cluster was given to Chandler: with a kubeconfig, or to be served by an agent."),
 		define(KindCluster, Gateway, ClusterCredentialReplaced{}, "Another kubeconfig is to be used for the cluster."),
 		define(KindCluster, Gateway, ClusterConfigured{}, "How the cluster is to be treated."),
 		define(KindCluster, Gateway, ClusterLabelsChanged{}, "The cluster has other labels from now on."),
@@ -24,7 +24,9 @@ func clusterEvents() []Definition {
 // ClusterRegistered says that a cluster was given to Chandler. Subject: the cluster's name.
 type ClusterRegistered struct {
 	Name string `json:"name"`
-	// Credential is the commitment of the encrypted kubeconfig in the gateway's erasable store.
+	// Access is how the cluster is reached: AccessAgent, or AccessHosted, which "" is, too.
+	Access string `json:"access,omitempty"`
+	// Credential is the commitment of the encrypted kubeconfig in the gateway's erasable store; "" with an agent.
 	Credential string            `json:"credential"`
 	Labels     map[string]string `json:"labels,omitempty"`
 	// Waived are the rules of kubeconfigs that an administrator waived for this one: http, proxy-url,
@@ -33,6 +35,12 @@ type ClusterRegistered struct {
 	// Ends is when the credential ends, as it says itself, in UTC; absent where it does not say.
 	Ends time.Time `json:"ends,omitzero"`
 }
+
+// How a cluster is reached.
+const (
+	AccessHosted = "Hosted" // the installer runs its executor, with the kubeconfig
+	AccessAgent  = "Agent"  // its executor runs there
+)
 
 // EventType implements Payload.
 func (ClusterRegistered) EventType() Type { return "cluster.registered.v1" }

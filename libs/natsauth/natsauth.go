@@ -108,6 +108,11 @@ func Table() []Row {
 			[]string{Agent},
 			[]string{Installer},
 		},
+		{
+			protocol.RPCHold + scope, "holds of a cluster that an agent serves",
+			[]string{Agent},
+			[]string{Installer},
+		},
 	}
 	return append(rows, ofJetStream()...)
 }

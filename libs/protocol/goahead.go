@@ -24,6 +24,8 @@ const (
 	// GoAheadValid is for how long after the question an answer allows steps. Three answers may be lost, and the
 	// installer may be restarted, before anything waits.
 	GoAheadValid = 20 * time.Second
+	// GoAheadMaxAway bounds GoAhead.AwaySeconds: who was away for longer asks first.
+	GoAheadMaxAway = 90 * 24 * time.Hour
 	// GoAheadMemory is for how long the installer answers by what it last read, while PostgreSQL is away: a fail-over
 	// takes less. Who stops effects writes to PostgreSQL: where it is away for everybody, nobody can.
 	GoAheadMemory = time.Minute
@@ -49,6 +51,9 @@ type GoAhead struct {
 	// are.
 	All     bool     `json:"all,omitempty"`
 	Stopped []string `json:"stopped,omitempty"`
+	// AwaySeconds is for how long after the question the answer to an agent allows steps, where that is longer than
+	// GoAheadValid: an agent goes on with what it has while the hub is away.
+	AwaySeconds int64 `json:"awaySeconds,omitempty"`
 }
 
 // HubSigns signs questions and answers of the hub (libs/rpc).

@@ -44,6 +44,19 @@ type Hold struct {
 	Restored bool `json:"restored,omitempty"`
 }
 
+// RPCHold is where the agent of a cluster registers its holds: <prefix>.<tenant>.<cluster>, Hold → HoldAnswer. The hub
+// takes tenant and cluster from the subject, on which only the agent of that cluster may publish, and signs the
+// answer.
+const RPCHold = "chandler.rpc.hold"
+
+// RPCHoldSubject is where the agent of a cluster registers its holds.
+func RPCHoldSubject(tenant, clusterID string) string { return join(RPCHold, tenant, clusterID) }
+
+// HoldAnswer is the answer: the epoch that the cluster has then.
+type HoldAnswer struct {
+	Epoch int64 `json:"epoch"`
+}
+
 // Check reports errs.Invalid for a hold that cannot be registered.
 func (h Hold) Check() error {
 	_, badSession := uuid.Parse(h.Session)

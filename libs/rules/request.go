@@ -151,6 +151,8 @@ var requestRules = []Rule{
 		"Correct the name."),
 	word(Request, "cluster-registered", "A cluster is registered.",
 		"See `chandler get clusters`; register it with `chandler cluster add`."),
+	word(Request, "cluster-access", "A cluster is hosted, by its kubeconfig, or served by an agent, and then has none.",
+		"Register it the other way after `chandler cluster remove`; see docs/agents.md."),
 	word(Request, "operator-known", "An operator is installed.", "See `chandler get operators`."),
 	word(Request, "catalog-known", "A catalog exists.", "See `chandler get catalogs`."),
 	word(Request, "catalog-ready", "With validate=strict a catalog has a revision in service.",

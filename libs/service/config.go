@@ -27,6 +27,11 @@ type Config struct {
 // Settings declares the settings of Config in s.
 func (c *Config) Settings(s *Settings) {
 	s.Secret(&c.DatabaseURL, "database-url", "URL of Postgres with the role of this service")
+	c.WithoutDatabase(s)
+}
+
+// WithoutDatabase declares the settings of Config for a program that has no Postgres.
+func (c *Config) WithoutDatabase(s *Settings) {
 	NATSSettings(&c.NATS, s)
 	s.String(&c.OpsListen, "ops-listen", "127.0.0.1:0", "address of health, readiness and metrics")
 	s.Renewed(&c.OpsCertificate, "ops-certificate", "certificate of that address, in PEM; without one it has no TLS")

@@ -15,9 +15,9 @@ import (
 // Services are the four, in the order in which they are started.
 var Services = []string{"catalog-indexer", "resolver", "installer", "gateway"}
 
-// Build compiles the services, the CLI and nats-server into dir. It has no bound but that of ctx. What was built is
-// kept in the cache of the checkout too, where the go command finds what is up to date: linking all of them takes 15
-// seconds of a processor, looking half a second.
+// Build compiles the services, the agent, the CLI and nats-server into dir. It has no bound but that of ctx. What was
+// built is kept in the cache of the checkout too, where the go command finds what is up to date: linking all of them
+// takes 15 seconds of a processor, looking half a second.
 func Build(ctx context.Context, dir string) error {
 	if err := build(ctx, dir); err != nil {
 		return fmt.Errorf("build the services: %w", err)
@@ -43,7 +43,7 @@ func build(ctx context.Context, dir string) error {
 		return err
 	}
 	defer unlock()
-	packages := append([]string{gotool.CLI}, gotool.Services...)
+	packages := append([]string{gotool.CLI, gotool.Agent}, gotool.Services...)
 	if err := gotool.Build(ctx, programs, packages, func(string) {}); err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ type Stack struct {
 	apis     map[string]string // addresses of further gateways
 	ops      map[string]string
 	running  map[string]*proc.Process
+	agents   []natsauth.User // of clusters that agents serve
 }
 
 // Start brings everything up and returns when every service is ready. ctx bounds the start only; what has to be
@@ -208,7 +209,7 @@ func (s *Stack) writeUsers() error {
 		}
 		users[i].NKey = public
 	}
-	return os.WriteFile(s.file("nats-users.conf"), []byte(natsauth.Config(users)), 0o644)
+	return os.WriteFile(s.file("nats-users.conf"), []byte(natsauth.Config(append(users, s.agents...))), 0o644)
 }
 
 // ConnectNATS connects to NATS as a user of libs/natsauth.

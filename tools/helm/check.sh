@@ -42,6 +42,19 @@ refuse url --values "$minimal" --set nats.url=nats://token@nats:4222
 refuse host --values "$minimal" --set database.host=user:password@postgres
 refuse runAsUser --values "$minimal" --set runAsUser=0
 
+agent=deploy/helm/chandler-agent
+values=$agent/ci/agent-values.yaml
+if ! said=$("$helm" lint --strict --kube-version "$kubernetes" "$agent" --values "$values" 2>&1); then
+  echo "$said" >&2
+  exit 1
+fi
+chart=$agent
+refuse existingSecret --set nats.url=tls://nats:4222
+refuse /nats/url --set existingSecret=a
+refuse credential --values "$values" --set credential=password
+refuse url --values "$values" --set nats.url=tls://token@nats:4222
+refuse holdr --values "$values" --set holdr=a
+
 now=$(mktemp -d)
 trap 'rm -rf "$now"' EXIT
 tools/helm/golden.sh "$now"

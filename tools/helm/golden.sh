@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Renders the chart with each file of deploy/helm/chandler/ci into deploy/helm/golden, or into the folder given.
+# Renders the charts with each file of deploy/helm/chandler/ci into deploy/helm/golden, or into the folder given.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 helm=${HELM:?is the path of helm, which make sets}
@@ -10,3 +10,5 @@ for values in deploy/helm/chandler/ci/*-values.yaml; do
   # The version of Kubernetes is fixed: what is rendered must not depend on the release of helm.
   "$helm" template chandler deploy/helm/chandler --namespace chandler --kube-version 1.34.0 --values "$values" >"$out/$name.yaml"
 done
+"$helm" template chandler-agent deploy/helm/chandler-agent --namespace chandler-agent --kube-version 1.34.0 \
+  --values deploy/helm/chandler-agent/ci/agent-values.yaml >"$out/agent.yaml"

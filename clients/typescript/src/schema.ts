@@ -604,6 +604,26 @@ export interface paths {
         patch: operations["configure-cluster"];
         trace?: never;
     };
+    "/clusters/{cluster}/agent-config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What the agent of a cluster is to know
+         * @description What the agent of a cluster is to know; for those who may register clusters.
+         */
+        post: operations["issue-agent-config"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/clusters/{cluster}/credentials": {
         parameters: {
             query?: never;
@@ -2419,6 +2439,16 @@ export interface components {
              */
             role: "admin" | "viewer" | "none";
         };
+        AgentConfig: {
+            /** @description Of this registration, as subjects of NATS name it */
+            clusterId: string;
+            /** @description The document of CHANDLER_AGENT_CONFIG, encrypted with age; it has the key that opens configuration values of this cluster */
+            sealed: string;
+        };
+        AgentConfigRequest: {
+            /** @description Public age key (age1…) of who asks: the answer is encrypted to it */
+            recipient: string;
+        };
         Allowance: {
             /** @description Opaque ids of who allowed it; absent while nobody did */
             by?: string[];
@@ -3079,6 +3109,11 @@ export interface components {
             to?: string;
         };
         Cluster: {
+            /**
+             * @description Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster
+             * @enum {string}
+             */
+            access: "Hosted" | "Agent";
             /**
              * Format: date-time
              * @description Since when no new install plans are made for it; absent where they are made
@@ -5291,8 +5326,13 @@ export interface components {
             version?: number;
         };
         RegisterCluster: {
-            /** @description YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept. */
-            kubeconfig: string;
+            /**
+             * @description Hosted, the default: the installer runs its executor, with the kubeconfig. Agent: an agent in the cluster does, and there is no kubeconfig
+             * @enum {string}
+             */
+            access?: "Hosted" | "Agent";
+            /** @description Of a hosted cluster. YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept. */
+            kubeconfig?: string;
             labels?: {
                 [key: string]: string;
             };
@@ -8915,6 +8955,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ConfiguredCluster"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "issue-agent-config": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AgentConfigRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentConfig"];
                 };
             };
             400: components["responses"]["BadRequest"];

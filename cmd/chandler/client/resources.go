@@ -85,6 +85,12 @@ func (c *Client) ReplaceCredentials(
 	return get[model.Cluster](ctx, c, with(req, in))
 }
 
+// AgentConfig is what the agent of a cluster is to know, encrypted to a public age key.
+func (c *Client) AgentConfig(ctx context.Context, name, recipient string) (model.AgentConfig, error) {
+	req := client.NewIssueAgentConfigRequest(name, client.AgentConfigRequest{})
+	return get[model.AgentConfig](ctx, c, with(req, model.AgentConfigRequest{Recipient: recipient}))
+}
+
 // ConfigureCluster changes how a cluster is treated.
 func (c *Client) ConfigureCluster(ctx context.Context, name string, in model.ConfigureCluster) (
 	model.ConfiguredCluster, error,

@@ -219,6 +219,8 @@ func validBody(method, path string) any {
 		return fleetmodel.SkipCluster{Reason: "a"}
 	case path == "/api/v1/clusters":
 		return model.RegisterCluster{Name: "a", Kubeconfig: kubeconfig}
+	case strings.HasSuffix(path, "/agent-config"):
+		return model.AgentConfigRequest{Recipient: "age1"}
 	case strings.HasSuffix(path, "/credentials"):
 		return model.ReplaceCredentials{Kubeconfig: kubeconfig}
 	case path == "/api/v1/catalogs":

@@ -19,7 +19,8 @@ import (
 type State struct {
 	Name       string
 	Registered bool
-	Credential string   // commitment of the encrypted kubeconfig
+	Access     string   // events.AccessHosted or events.AccessAgent
+	Credential string   // commitment of the encrypted kubeconfig; "" with an agent
 	Waived     []string // rules that were waived for it
 	Labels     map[string]string
 	Taints     map[string]string      // keep fleet subscriptions away that do not tolerate them
@@ -33,6 +34,7 @@ type Command interface{ clusterCommand() }
 // Register gives a cluster to Chandler.
 type Register struct {
 	Name       string
+	Access     string // events.AccessAgent, whose cluster has no credential; "" is events.AccessHosted
 	Credential string
 	Waived     []string
 	Ends       time.Time // of the credential; zero where it does not say
@@ -75,6 +77,10 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		if !s.Registered {
 			return nil, notFound(s.Name)
 		}
+		if s.Access == events.AccessAgent {
+			return nil, errs.New(errs.Conflict, "cluster %q is served by an agent and has no kubeconfig: remove it, and "+
+				"register it with one, to have it hosted", s.Name).At("", "cluster-access")
+		}
 		if c.Credential == s.Credential {
 			return nil, nil
 		}
@@ -101,11 +107,16 @@ func register(s State, c Register) ([]events.Payload, error) {
 	v.DNSLabelName("/name", c.Name)
 	v.Labels("/labels", c.Labels)
 	v.Labels("/taints", c.Taints)
+	v.OneOf("/access", c.Access, "", events.AccessHosted, events.AccessAgent)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	access := c.Access
+	if access == events.AccessHosted {
+		access = "" // as events said it before there were agents
+	}
 	out := []events.Payload{events.ClusterRegistered{
-		Name: c.Name, Credential: c.Credential, Waived: slices.Clone(c.Waived), Ends: c.Ends,
+		Name: c.Name, Access: access, Credential: c.Credential, Waived: slices.Clone(c.Waived), Ends: c.Ends,
 		Labels: maps.Clone(c.Labels),
 	}}
 	if len(c.Taints) > 0 {
@@ -188,7 +199,8 @@ func Evolve(s State, p events.Payload) (State, error) {
 	switch e := p.(type) {
 	case events.ClusterRegistered:
 		return State{
-			Name: e.Name, Registered: true, Credential: e.Credential, Waived: e.Waived, Labels: e.Labels,
+			Name: e.Name, Registered: true, Access: cmp.Or(e.Access, events.AccessHosted), Credential: e.Credential,
+			Waived: e.Waived, Labels: e.Labels,
 			Settings: filled(events.ClusterSettings{}),
 		}, nil
 	case events.ClusterCredentialReplaced:

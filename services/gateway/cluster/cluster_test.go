@@ -81,6 +81,25 @@ func TestDecide(t *testing.T) {
 			nil,
 			errs.AlreadyExists,
 		},
+		{
+			"register one that an agent serves", nil,
+			cluster.Register{Name: "spoke", Access: events.AccessAgent},
+			history{events.ClusterRegistered{Name: "spoke", Access: events.AccessAgent}},
+			"",
+		},
+		{
+			"register one that is hosted, in so many words", nil,
+			cluster.Register{Name: "spoke", Access: events.AccessHosted, Credential: "c1:a"},
+			history{events.ClusterRegistered{Name: "spoke", Credential: "c1:a"}},
+			"",
+		},
+		{"register with another access", nil, cluster.Register{Name: "spoke", Access: "Tunnel"}, nil, errs.Invalid},
+		{
+			"give a kubeconfig for one that an agent serves",
+			history{events.ClusterRegistered{Name: "spoke", Access: events.AccessAgent}},
+			cluster.ReplaceCredential{Credential: "c1:b"},
+			nil, errs.Conflict,
+		},
 		{"register under a bad name", nil, cluster.Register{Name: "Spoke_1"}, nil, errs.Invalid},
 		{
 			"register with a bad label", nil,

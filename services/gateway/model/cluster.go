@@ -8,6 +8,7 @@ const ClusterRegistered = "Registered"
 // Cluster is a registered cluster.
 type Cluster struct {
 	Name              string            `json:"name" example:"spoke-1"`
+	Access            string            `json:"access" enum:"Hosted,Agent" doc:"Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster"`
 	Labels            map[string]string `json:"labels,omitempty"`
 	Taints            map[string]string `json:"taints,omitempty" doc:"Keep fleet subscriptions away that do not tolerate them"`
 	State             string            `json:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere" doc:"Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now"`
@@ -82,10 +83,22 @@ type ConfiguredCluster struct {
 // RegisterCluster gives a cluster to Chandler.
 type RegisterCluster struct {
 	Name       string            `json:"name" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" example:"spoke-1"`
-	Kubeconfig string            `json:"kubeconfig" minLength:"1" maxLength:"262144" doc:"YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept."`
+	Access     string            `json:"access,omitempty" enum:"Hosted,Agent" doc:"Hosted, the default: the installer runs its executor, with the kubeconfig. Agent: an agent in the cluster does, and there is no kubeconfig"`
+	Kubeconfig string            `json:"kubeconfig,omitempty" minLength:"1" maxLength:"262144" doc:"Of a hosted cluster. YAML or JSON; token or certificate data inside, no exec or auth-provider plugin, no file references, no impersonation; keys as clientcmd has them, in their case. What the current context uses is encrypted at once and never shown again; the rest is not kept."`
 	Waive      []string          `json:"waive,omitempty" maxItems:"3" enum:"http,insecure-skip-tls-verify,proxy-url" doc:"What this kubeconfig may have that is refused otherwise: a server without TLS, one whose certificate is not checked, a proxy. What it needs of them is recorded in the event and shown in the cluster"`
 	Labels     map[string]string `json:"labels,omitempty" maxProperties:"64"`
 	Taints     map[string]string `json:"taints,omitempty" maxProperties:"64" doc:"In the syntax of labels: keep fleet subscriptions away that do not tolerate them"`
+}
+
+// AgentConfigRequest asks for what the agent of a cluster is to know.
+type AgentConfigRequest struct {
+	Recipient string `json:"recipient" minLength:"1" maxLength:"4096" doc:"Public age key (age1…) of who asks: the answer is encrypted to it"`
+}
+
+// AgentConfig is what the agent of a cluster is to know, encrypted to who asked.
+type AgentConfig struct {
+	ClusterID string `json:"clusterId" doc:"Of this registration, as subjects of NATS name it"`
+	Sealed    []byte `json:"sealed" doc:"The document of CHANDLER_AGENT_CONFIG, encrypted with age; it has the key that opens configuration values of this cluster"`
 }
 
 // ReplaceCredentials gives another kubeconfig for a cluster.

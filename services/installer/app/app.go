@@ -8,6 +8,7 @@ import (
 	"crypto"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/agentconfig"
 	"github.com/chandler-fleet/chandler/libs/bus"
 	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -40,6 +41,8 @@ type App struct {
 	cfg      Config
 	hub      *hub.Hub
 	signer   crypto.Signer // the hub's active key
+	accepted keys.Accepted // its public keys
+	configs  configseal.Root
 	recorder *recorder.Recorder
 	reseal   *reseal.Runner
 	host     *executorhost.Host
@@ -51,6 +54,9 @@ type App struct {
 // does not match this program.
 func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (*App, error) {
 	if err := cfg.Retention.Check(); err != nil {
+		return nil, err
+	}
+	if err := cfg.checkAway(); err != nil {
 		return nil, err
 	}
 	identity, signing, err := cfg.keys()
@@ -112,10 +118,10 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 			return executor.LetGo(ctx, t.REST, t.Tenant, t.ClusterID)
 		},
 	})
-	a.signer = signing.Active
+	a.signer, a.accepted, a.configs = signing.Active, signing.Accepted, configs
 	a.hub = hub.New(hub.Config{
 		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Configs: configs, Bodies: opening, Key: signing.Active,
-		Log:     a.Telemetry.Log,
+		Log: a.Telemetry.Log, AgentAway: a.cfg.AgentAway,
 		Changed: a.host.Wake,
 	})
 	read := func(ctx context.Context) ([]telemetry.Sample, error) { return hub.Samples(ctx, a.Pool) }
@@ -149,6 +155,11 @@ func (a *App) execute(ctx context.Context, t executorhost.Target, hub keys.Accep
 	return e.Run(ctx)
 }
 
+// agentConfig is what the agent of a cluster is to know.
+func (a *App) agentConfig(tenant, cluster, clusterID string) (agentconfig.Config, error) {
+	return agentconfig.New(tenant, cluster, clusterID, a.Bus.Installation(), a.accepted, a.configs)
+}
+
 // Run runs the installer until ctx ends, then stops in order: executors, what is published, what is
 // recorded, the log.
 func (a *App) Run(ctx context.Context) error {
@@ -165,6 +176,9 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("hints", a.Bus.Publisher(a.Log, a.Pool).Keep)
 	g.Add("publisher", a.hub.Work)
 	g.Add("stop switches", func(ctx context.Context) error { return hub.ServeGoAheads(ctx, a.hub) })
+	g.Add("holds of agents", func(ctx context.Context) error {
+		return a.holds.Serve(ctx, a.Bus.Conn(), a.signer, a.Telemetry.Log)
+	})
 	g.Add("consumer", a.hub.Consumer().Run)
 	g.Add("rebuilds", (&projection.Rebuilder{
 		Pool: a.Pool, Log: a.Telemetry.Log, Makings: []projection.Making{hub.Making(a.hub)},
@@ -175,11 +189,13 @@ func (a *App) Run(ctx context.Context) error {
 	}).Run)
 	g.Add("kubeconfigs to the active key", a.reseal.Run)
 	asked := queries.Server{
-		Pool: a.Pool, Bus: a.Bus, Plans: a.hub, Shares: queries.NewShares(), Key: a.signer, SessionKey: a.holds.Key,
+		Pool: a.Pool, Bus: a.Bus, Plans: a.hub, Shares: queries.NewShares(), Agent: a.agentConfig, Key: a.signer,
+		SessionKey: a.holds.Key,
 	}
 	g.Add("questions about removals", asked.ServeRemovalPreviews)
 	g.Add("questions about plans", asked.ServePlanChecks)
 	g.Add("questions about logs", asked.ServeLogs)
+	g.Add("configurations of agents", asked.ServeAgentConfigs)
 	return g.Run(ctx)
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"os"
 	"strings"
+	"time"
 
 	"github.com/chandler-fleet/chandler/libs/bodies"
 	"github.com/chandler-fleet/chandler/libs/configseal"
@@ -11,12 +12,16 @@ import (
 	"github.com/chandler-fleet/chandler/libs/keys/ageplugin"
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/keys/sshagent"
+	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/service"
 )
 
 // defaultCapacity is what a replica with 1 GB is sized for: some 90 clusters with 10 operators each
 // (docs/benchmarks.md).
 const defaultCapacity = 1000
+
+// defaultAgentAway is as long as a site without a line is to be looked after by itself.
+const defaultAgentAway = 30 * 24 * time.Hour
 
 // Config is the installer's configuration.
 type Config struct {
@@ -32,8 +37,10 @@ type Config struct {
 	Capacity int
 	// LocalClusters lets clusters be on this machine, at loopback: demos and tests have them there.
 	LocalClusters bool
-	Retention     service.Retention
-	Holder        string // name of this process slot in clusters' leases; "" is host and ops address
+	// AgentAway is for how long agents go on without hearing from the hub.
+	AgentAway time.Duration
+	Retention service.Retention
+	Holder    string // name of this process slot in clusters' leases; "" is host and ops address
 }
 
 // Settings declares the settings.
@@ -52,9 +59,20 @@ func (c *Config) Settings(s *service.Settings) {
 		"weight of the clusters whose executors this replica runs: each has 1, and 1 for each operator; 0 is any")
 	s.Bool(&c.LocalClusters, "clusters-on-this-machine", false,
 		"serve clusters whose API server is at loopback; otherwise their kubeconfigs are refused, since any service of this machine is there")
+	s.Duration(&c.AgentAway, "agent-away", defaultAgentAway,
+		"for how long the agent of a cluster goes on without hearing from the hub; a stop of effects reaches it no sooner")
 	c.Retention.Settings(s)
 	s.String(&c.Holder, "holder", "",
 		"name of this process in clusters' leases; unique, and best the same after a restart")
+}
+
+// checkAway refuses what agents would not take.
+func (c *Config) checkAway() error {
+	if c.AgentAway < 0 || c.AgentAway > protocol.GoAheadMaxAway {
+		return errs.New(errs.Invalid, "CHANDLER_AGENT_AWAY %s is not between 0 and %s", c.AgentAway,
+			protocol.GoAheadMaxAway).At("agent-away", "")
+	}
+	return nil
 }
 
 // keys parses the secrets. Errors never quote them.

@@ -5,6 +5,9 @@ const modulePrefix = "github.com/chandler-fleet/chandler/"
 // CLI is the command line tool.
 const CLI = modulePrefix + "cmd/chandler"
 
+// Agent is the executor of one cluster as a program of its own.
+const Agent = modulePrefix + "services/installer/chandler-agent"
+
 // Services are what a running Chandler consists of: nats-server as its authors ship it, in the version that the
 // workspace pins, and the four services.
 var Services = []string{

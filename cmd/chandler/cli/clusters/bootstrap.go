@@ -36,6 +36,14 @@ func (s *source) flags(c *cobra.Command) {
 		"with --bootstrap: how long a token is to live; at least 10m")
 }
 
+// none refuses a kubeconfig.
+func (s *source) none() error {
+	if s.path != "" || s.bootstrap || s.context != "" {
+		return command.Usagef("--agent is for clusters without a kubeconfig: leave out --kubeconfig, --bootstrap and --context")
+	}
+	return nil
+}
+
 // kubeconfig is what Chandler is given.
 func (s *source) kubeconfig(ctx context.Context, a *command.Env) (string, error) {
 	if !s.bootstrap {

@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/kinds"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/objects"
 	"github.com/chandler-fleet/chandler/cmd/chandler/cli/printer"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
@@ -25,23 +26,27 @@ func Command(a *command.Env) *cobra.Command {
 	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure, taint, cordon and remove clusters"}
 	c.AddCommand(clusterAddCommand(a), objects.ListCommand(a, "clusters"), clusterSetCommand(a),
 		taintCommand(a), cordonCommand(a), uncordonCommand(a), clusterRemoveCommand(a),
-		clusterCredentialsCommand(a))
+		clusterCredentialsCommand(a), agentConfigCommand(a))
 	return c
 }
 
 func clusterAddCommand(a *command.Env) *cobra.Command {
 	var from source
-	var waive []string
-	var pairs, taints map[string]string
+	var in model.RegisterCluster
+	var agent bool
 	c := &cobra.Command{
-		Use:   "add NAME --kubeconfig FILE [--bootstrap]",
+		Use:   "add NAME {--kubeconfig FILE [--bootstrap] | --agent}",
 		Short: "Register a cluster",
 		Long: `Registers a cluster under a name. The kubeconfig must contain a token or certificates, an address that the installer
 can reach, and belong to a cluster administrator. It is stored encrypted and never shown. After some seconds
 chandler get clusters shows the cluster as Connected, or the reason why it is not.
 
-` + bootstrapHelp,
+` + bootstrapHelp + `
+
+With --agent there is no kubeconfig: chandler-agent in the cluster serves it, and connects to NATS itself. What it is
+to know is written by chandler cluster agent-config.`,
 		Example: `  chandler cluster add east-1 --kubeconfig east-1.kubeconfig --label region=east
+  chandler cluster add field-7 --agent
   chandler cluster add west-1 --bootstrap --context west-1`,
 		Args: command.RequireArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,12 +54,14 @@ chandler get clusters shows the cluster as Connected, or the reason why it is no
 			if err != nil {
 				return err
 			}
-			config, err := from.kubeconfig(cmd.Context(), a)
+			in.Name = args[0]
+			if agent {
+				in.Access, err = events.AccessAgent, from.none()
+			} else {
+				in.Kubeconfig, err = from.kubeconfig(cmd.Context(), a)
+			}
 			if err != nil {
 				return err
-			}
-			in := model.RegisterCluster{
-				Name: args[0], Kubeconfig: config, Labels: pairs, Taints: taints, Waive: waive,
 			}
 			if _, err := c.RegisterCluster(cmd.Context(), in); err != nil {
 				return err
@@ -63,9 +70,10 @@ chandler get clusters shows the cluster as Connected, or the reason why it is no
 		},
 	}
 	from.flags(c)
-	waiveFlag(c, &waive)
-	c.Flags().StringToStringVar(&pairs, "label", nil, "label as key=value; several with commas")
-	c.Flags().StringToStringVar(&taints, "taint", nil,
+	waiveFlag(c, &in.Waive)
+	c.Flags().BoolVar(&agent, "agent", false, "an agent in the cluster serves it: there is no kubeconfig")
+	c.Flags().StringToStringVar(&in.Labels, "label", nil, "label as key=value; several with commas")
+	c.Flags().StringToStringVar(&in.Taints, "taint", nil,
 		"taint as key=value, which keeps fleet subscriptions away; several with commas")
 	return c
 }

@@ -18,6 +18,7 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 	if len(c.Taints) > 0 {
 		p.Line("Taints", printer.Labels(c.Taints))
 	}
+	p.Line("Access", c.Access)
 	p.Line("State", clusterState(c))
 	p.Line("Reason", c.Reason)
 	p.Line("Message", c.Message)
@@ -65,7 +66,7 @@ func showCluster(a *command.Env, c model.Cluster) printer.Item {
 		Describe: func(p *printer.Page) { describeCluster(p, c) }, Cells: []any{
 			c.Name, clusterState(c), printer.Or(c.KubernetesVersion, printer.None),
 			printer.Age(a.Now(), c.RegisteredAt),
-			printer.Or(c.Reason, printer.None), printer.Labels(c.Labels),
+			printer.Or(c.Reason, printer.None), c.Access, printer.Labels(c.Labels),
 		},
 	}
 }
@@ -85,6 +86,7 @@ func Clusters(a *command.Env) Kind {
 			{Name: "Kubernetes", Cut: 8},
 			{Name: "Age", Cut: 9},
 			{Name: "Reason", Wide: true},
+			{Name: "Access", Wide: true},
 			{Name: "Labels", Wide: true},
 		},
 		List: func(ctx context.Context, c *client.Client, s client.Selection) ([]printer.Item, error) {

@@ -45,6 +45,21 @@ func (h clusterHandlers) clusterChanges(a *API) {
 		"Give another kubeconfig for a cluster")
 	put.MaxBodyBytes = maxKubeconfigBody
 	register(a, whereAsked(access.Update, access.Clusters), put, h.replaceCredentials)
+
+	register(a, whereAsked(access.Create, access.Clusters),
+		operation(http.MethodPost, "/clusters/{cluster}/agent-config", "issue-agent-config", tagClusters,
+			"What the agent of a cluster is to know; for those who may register clusters"), h.issueAgentConfig)
+}
+
+type agentConfigInput struct {
+	ClusterPath
+	Body model.AgentConfigRequest
+}
+
+func (h clusterHandlers) issueAgentConfig(
+	ctx context.Context, who model.Caller, in *agentConfigInput,
+) (*output[model.AgentConfig], error) {
+	return read(h.Installer.AgentConfig(ctx, who, in.Cluster, in.Body.Recipient))
 }
 
 type registerClusterInput struct{ Body model.RegisterCluster }

@@ -55,6 +55,17 @@ func (c Client) RemovalPlan(
 	return p, err
 }
 
+// AgentConfig returns what the agent of a cluster is to know, encrypted to a public age key. A cluster that is hosted
+// is errs.Conflict.
+func (c Client) AgentConfig(
+	ctx context.Context, who model.Caller, cluster, recipient string,
+) (model.AgentConfig, error) {
+	var out protocol.AgentConfigAnswer
+	err := c.Bus.Call(ctx, protocol.RPCInstallerAgentConfig,
+		protocol.AgentConfigQuestion{Tenant: who.Tenant, Cluster: cluster, Recipient: recipient}, &out)
+	return model.AgentConfig(out), err
+}
+
 // Logs returns what pods of an operator have written.
 func (c Client) Logs(
 	ctx context.Context, who model.Caller, cluster string, q protocol.LogQuestion,

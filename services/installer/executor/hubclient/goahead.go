@@ -50,6 +50,7 @@ type goAhead struct {
 	stop    context.CancelFunc
 	first   chan struct{} // closed when it was asked once, whether there was an answer or not
 	asked   time.Time     // when the question of the last answer was asked; zero before the first
+	valid   time.Duration // for how long after asked that answer holds
 	asOf    time.Time     // of the last answer, by PostgreSQL's clock
 	all     bool
 	stopped map[string]bool
@@ -105,7 +106,7 @@ func (g *GoAheads) Check(tenant, clusterID string) Allowed {
 	defer g.mu.Unlock()
 	t := g.tenants[tenant]
 	switch {
-	case t == nil || !fresh(t.asked, g.now()):
+	case t == nil || !fresh(t.asked, g.now(), t.valid):
 		return Unknown
 	case t.all || t.stopped[clusterID]:
 		return Stopped
@@ -116,9 +117,17 @@ func (g *GoAheads) Check(tenant, clusterID string) Allowed {
 // fresh reports whether an answer to a question that was asked then still holds. Both readings of the clock count: the
 // one that runs evenly stands still while a machine sleeps, and the other may be set back; more time has passed than
 // either says.
-func fresh(asked, now time.Time) bool {
-	return !asked.IsZero() && now.Sub(asked) < protocol.GoAheadValid &&
-		now.Round(0).Sub(asked.Round(0)) < protocol.GoAheadValid
+func fresh(asked, now time.Time, valid time.Duration) bool {
+	return !asked.IsZero() && now.Sub(asked) < valid && now.Round(0).Sub(asked.Round(0)) < valid
+}
+
+// validFor is for how long an answer holds. Only that about one cluster may hold for longer: it is an agent's.
+func validFor(cluster string, answer protocol.GoAhead) time.Duration {
+	if cluster == protocol.GoAheadAll || answer.AwaySeconds <= 0 ||
+		answer.AwaySeconds > int64(protocol.GoAheadMaxAway/time.Second) {
+		return protocol.GoAheadValid
+	}
+	return max(protocol.GoAheadValid, time.Duration(answer.AwaySeconds)*time.Second)
 }
 
 func (g *GoAheads) run(ctx context.Context, tenant string, t *goAhead) {
@@ -162,6 +171,7 @@ func (g *GoAheads) once(ctx context.Context, tenant string, t *goAhead) error {
 		return errs.New(errs.Unavailable, "what the hub says is as of %s, and it knew more as of %s", answer.AsOf, t.asOf)
 	}
 	t.asked, t.asOf, t.all, t.stopped = asked, answer.AsOf, answer.All, stopped
+	t.valid = validFor(g.cluster, answer)
 	return nil
 }
 

@@ -36,8 +36,31 @@ func TestFresh(t *testing.T) {
 		"the machine slept":               {asked, wall.Add(protocol.GoAheadValid), false},
 		"set forward: nothing is assumed": {asked, wall.Add(24 * time.Hour), false},
 	} {
-		if got := fresh(c.asked, c.now); got != c.fresh {
+		if got := fresh(c.asked, c.now, protocol.GoAheadValid); got != c.fresh {
 			t.Errorf("%s: fresh is %v", name, got)
+		}
+	}
+}
+
+// TestGoAheadOfAnAgent: an agent may go on for as long as the hub said of its cluster, and no longer than anybody may;
+// an answer about all clusters of a tenant, which is the installer's own, holds as long as ever.
+func TestGoAheadOfAnAgent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cluster string
+		seconds int64
+		want    time.Duration
+	}{
+		"a day":                     {"east", 86400, 24 * time.Hour},
+		"nothing said":              {"east", 0, protocol.GoAheadValid},
+		"less than everybody's":     {"east", 1, protocol.GoAheadValid},
+		"about all":                 {protocol.GoAheadAll, 86400, protocol.GoAheadValid},
+		"more than an agent's":      {"east", 1 << 40, protocol.GoAheadValid},
+		"more than a number's room": {"east", 1 << 62, protocol.GoAheadValid},
+		"negative":                  {"east", -5, protocol.GoAheadValid},
+	} {
+		if got := validFor(c.cluster, protocol.GoAhead{AwaySeconds: c.seconds}); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }

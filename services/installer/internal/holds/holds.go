@@ -1,7 +1,8 @@
 // Package holds registers the sessions of executors and who holds each cluster (DESIGN D7). By what is registered here
 // the recorder believes reports, and the hub the answers of executors.
 //
-// It is called by the process that hosts executors, never by what comes over NATS: no message makes anybody a holder.
+// It is called by the process that hosts executors, and by Serve for agents, whose credential for NATS says which one
+// cluster they speak for. No message makes anybody the holder of a cluster that the hub hosts itself.
 package holds
 
 import (

@@ -32,6 +32,8 @@ type switches struct {
 type stopRows struct {
 	all  map[string]bool     // tenants, or "*"
 	some map[string][]string // ids of clusters by tenant
+	// agents are the clusters that agents serve, by tenant and id.
+	agents map[string]map[string]bool
 	// tenants are those that have or had clusters.
 	tenants map[string]bool
 	// parked are tenants of which the hub could not take a stop, or the end of one: their event is parked.
@@ -92,7 +94,7 @@ func ServeGoAheads(ctx context.Context, h *Hub) error {
 			if q.Tenant != about[0] {
 				return nil, errs.New(errs.Invalid, "a question about tenant %q is asked on the subject of another", q.Tenant)
 			}
-			return h.switches.goAhead(q.Tenant, about[1], h.c.Now())
+			return h.switches.goAhead(q.Tenant, about[1], h.c.Now(), h.c.AgentAway)
 		}, len(about) == 2
 	})
 }
@@ -120,8 +122,9 @@ func readSwitches(ctx context.Context, h *Hub) {
 }
 
 // goAhead is the answer for a cluster of a tenant, or for protocol.GoAheadAll. Without knowledge that is fresh there is
-// none: executors wait. Of a tenant that has no cluster nothing is known either: that is errs.NotFound.
-func (s *switches) goAhead(tenant, clusterID string, now time.Time) (protocol.GoAhead, error) {
+// none: executors wait. Of a tenant that has no cluster nothing is known either: that is errs.NotFound. An agent may go
+// on for away without asking again; one whose cluster was removed, or is hosted by the hub, is stopped.
+func (s *switches) goAhead(tenant, clusterID string, now time.Time, away time.Duration) (protocol.GoAhead, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stopped := s.all[tenant] || s.all[events.AllTenants]
@@ -145,10 +148,16 @@ func (s *switches) goAhead(tenant, clusterID string, now time.Time) (protocol.Go
 		return protocol.GoAhead{}, errs.New(errs.NotFound, "tenant %q has no cluster", tenant)
 	}
 	some := slices.Clone(s.some[tenant])
-	if clusterID != protocol.GoAheadAll {
-		some = slices.DeleteFunc(some, func(id string) bool { return id != clusterID })
+	if clusterID == protocol.GoAheadAll {
+		return protocol.GoAhead{Tenant: tenant, AsOf: s.known.told, Stopped: some}, nil
 	}
-	return protocol.GoAhead{Tenant: tenant, AsOf: s.known.told, Stopped: some}, nil
+	if !s.agents[tenant][clusterID] {
+		return protocol.GoAhead{Tenant: tenant, AsOf: s.known.told, Stopped: []string{clusterID}}, nil
+	}
+	some = slices.DeleteFunc(some, func(id string) bool { return id != clusterID })
+	return protocol.GoAhead{
+		Tenant: tenant, AsOf: s.known.told, Stopped: some, AwaySeconds: int64(away / time.Second),
+	}, nil
 }
 
 // switchesTimeout bounds one look, so that a database that does not answer is noticed.
@@ -191,19 +200,21 @@ const (
 	rowParked  = "parked"
 	rowWaiting = "waiting"
 	rowThere   = "there"
+	rowAgent   = "agent" // its cluster is served by an agent
 )
 
 // readStops reads which stops are in force, and of which tenants some are known and not in force yet.
 func readStops(ctx context.Context, tx pgx.Tx, at time.Time) (stopRows, error) {
 	s := stopRows{
 		all: map[string]bool{}, some: map[string][]string{}, tenants: map[string]bool{}, parked: map[string]bool{},
-		waiting: map[string]time.Time{},
+		waiting: map[string]time.Time{}, agents: map[string]map[string]bool{},
 	}
 	rows, err := tx.Query(ctx, `select tenant, '', 'stopped' from eventlog.stops where resumed is null
 		union all select tenant, '', 'stopped' from installer.stops where subject = $1
 		union all select c.tenant, c.cluster_id::text, 'stopped' from installer.stops s
 		join installer.clusters c on c.tenant = s.tenant and s.subject = 'cluster/' || c.name
 		union all select distinct tenant, '', 'there' from installer.clusters
+		union all select tenant, cluster_id::text, 'agent' from installer.clusters where credential = '' and not removed
 		union all select tenant, '', 'parked' from eventlog.parked where consumer = $2 and starts_with(stream, $3)
 		union all select tenant, '', 'waiting' from eventlog.appended
 		where kind = 'access' and type = $4 and id > (select settled from eventlog.sequencer order by revision desc limit 1)`,
@@ -216,6 +227,11 @@ func readStops(ctx context.Context, tx pgx.Tx, at time.Time) (stopRows, error) {
 		switch {
 		case what == rowThere:
 			s.tenants[tenant] = true
+		case what == rowAgent:
+			if s.agents[tenant] == nil {
+				s.agents[tenant] = map[string]bool{}
+			}
+			s.agents[tenant][cluster] = true
 		case what == rowParked:
 			s.parked[tenant] = true
 		case what == rowWaiting:

@@ -61,8 +61,9 @@ func TestGoAheadFromMemory(t *testing.T) {
 	s := &switches{stopRows: stopRows{
 		all: map[string]bool{"stopped": true}, some: map[string][]string{"some": {"east", "west"}},
 		tenants: map[string]bool{"free": true, "stopped": true, "some": true},
+		agents:  map[string]map[string]bool{"some": {"east": true, "north": true}},
 	}}
-	if _, err := s.goAhead("free", protocol.GoAheadAll, now); !errs.Is(err, errs.Unavailable) {
+	if _, err := s.goAhead("free", protocol.GoAheadAll, now, time.Hour); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("before the switches were read: %v", err)
 	}
 	s.known.asOf, s.known.told = now, now.Add(-time.Hour) // PostgreSQL's clock is another one
@@ -74,24 +75,26 @@ func TestGoAheadFromMemory(t *testing.T) {
 		"free":                       {"free", all, protocol.GoAhead{}},
 		"stopped":                    {"stopped", all, protocol.GoAhead{All: true}},
 		"some":                       {"some", all, protocol.GoAhead{Stopped: []string{"east", "west"}}},
-		"agent of a stopped cluster": {"some", "east", protocol.GoAhead{Stopped: []string{"east"}}},
-		"agent of another one":       {"some", "north", protocol.GoAhead{Stopped: []string{}}},
+		"agent of a stopped cluster": {"some", "east", protocol.GoAhead{Stopped: []string{"east"}, AwaySeconds: 3600}},
+		"agent of another one":       {"some", "north", protocol.GoAhead{Stopped: []string{}, AwaySeconds: 3600}},
+		"no agent's":                 {"some", "south", protocol.GoAhead{Stopped: []string{"south"}}},
+		"removed, with its tenant":   {"free", "north", protocol.GoAhead{Stopped: []string{"north"}}},
 	} {
 		c.want.Tenant, c.want.AsOf = c.tenant, s.known.told
-		got, err := s.goAhead(c.tenant, c.cluster, now.Add(protocol.GoAheadMemory-1))
+		got, err := s.goAhead(c.tenant, c.cluster, now.Add(protocol.GoAheadMemory-1), time.Hour)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
-	if got, err := s.goAhead("nobody", all, now); !errs.Is(err, errs.NotFound) {
+	if got, err := s.goAhead("nobody", all, now, time.Hour); !errs.Is(err, errs.NotFound) {
 		t.Errorf("a tenant that there is not is told %+v, %v", got, err)
 	}
 	late := now.Add(protocol.GoAheadMemory)
-	if _, err := s.goAhead("free", all, late); !errs.Is(err, errs.Unavailable) {
+	if _, err := s.goAhead("free", all, late, time.Hour); !errs.Is(err, errs.Unavailable) {
 		t.Errorf("a minute after the switches were read: %v", err)
 	}
 	s.all[events.AllTenants] = true
-	if got, err := s.goAhead("free", all, now); err != nil || !got.All {
+	if got, err := s.goAhead("free", all, now, time.Hour); err != nil || !got.All {
 		t.Errorf("while the record has lost commits: %+v, %v", got, err)
 	}
 }
@@ -116,10 +119,10 @@ func TestStopThatIsNotFolded(t *testing.T) {
 		if err := h.switches.load(ctx, own, func() time.Time { return at }); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.switches.goAhead("another", protocol.GoAheadAll, at); err != nil {
+		if _, err := h.switches.goAhead("another", protocol.GoAheadAll, at, time.Hour); err != nil {
 			t.Errorf("another tenant is told %v", err)
 		}
-		_, err := h.switches.goAhead(events.DefaultTenant, protocol.GoAheadAll, at)
+		_, err := h.switches.goAhead(events.DefaultTenant, protocol.GoAheadAll, at, time.Hour)
 		return err
 	}
 	fold := func() {
@@ -176,7 +179,8 @@ func TestStopThatIsNotFolded(t *testing.T) {
 	if err := look(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := h.switches.goAhead(events.DefaultTenant, protocol.GoAheadAll, at); err != nil || !got.All {
+	got, err := h.switches.goAhead(events.DefaultTenant, protocol.GoAheadAll, at, time.Hour)
+	if err != nil || !got.All {
 		t.Errorf("once it is folded: %+v, %v", got, err)
 	}
 	select {

@@ -33,11 +33,13 @@ type Config struct {
 	Pool     *pg.Pool
 	EventLog *eventlog.Log
 	Bus      *bus.Bus
-	Configs  configseal.Root  // configurations are sealed by it to the executors of their cluster
-	Bodies   bodies.Keys      // open what the gateway keeps beside the log
-	Key      crypto.Signer    // the active one: signs grants and messages
-	Now      func() time.Time // time.Now where nil
-	Log      *slog.Logger     // slog.Default where nil
+	Configs  configseal.Root // configurations are sealed by it to the executors of their cluster
+	Bodies   bodies.Keys     // open what the gateway keeps beside the log
+	Key      crypto.Signer   // the active one: signs grants and messages
+	// AgentAway is for how long an agent may go on without hearing from the hub; protocol.GoAheadValid at least.
+	AgentAway time.Duration
+	Now       func() time.Time // time.Now where nil
+	Log       *slog.Logger     // slog.Default where nil
 	// Changed is called when clusters may have changed.
 	Changed func()
 }

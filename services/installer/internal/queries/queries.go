@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/nats-io/nats.go"
 
+	"github.com/chandler-fleet/chandler/libs/agentconfig"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/libs/protocol"
@@ -33,6 +34,8 @@ type Server struct {
 	Plans Plans
 	// Shares are one for all questions of the process.
 	Shares *Shares
+	// Agent is what the agent of a cluster is to know.
+	Agent func(tenant, cluster, clusterID string) (agentconfig.Config, error)
 	// Key signs questions to executors, which answer the hub alone.
 	Key crypto.Signer
 	// SessionKey is the key of the session that holds a cluster (package holds). A cluster that nobody holds is

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/kubeconfig"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
 const span = "intent cluster"
@@ -41,19 +42,23 @@ func MustExist(ctx context.Context, u *unit.Work, name string) error {
 
 // Register gives a cluster to Chandler.
 func (s *Service) Register(ctx context.Context, who model.Caller, in model.RegisterCluster) (model.Cluster, error) {
-	config, err := kubeconfig.CheckCluster("/kubeconfig", []byte(in.Kubeconfig), in.Waive)
+	config, err := checked(in)
 	if err != nil {
 		return model.Cluster{}, err
 	}
 	out, position, err := s.write(ctx, who, in.Name,
 		func(ctx context.Context, u *unit.Work, now cluster.State) (cluster.Command, error) {
 			c := cluster.Register{
-				Name: in.Name, Labels: in.Labels, Taints: in.Taints, Waived: config.Waived, Ends: config.Ends,
+				Name: in.Name, Access: in.Access, Labels: in.Labels, Taints: in.Taints, Waived: config.Waived,
+				Ends: config.Ends,
 			}
 			// Decided before the credential is stored: a refused register must not replace the credential of the
 			// cluster that has the name, and the transaction alone would not hide it from Decide.
 			if _, err := cluster.Decide(now, c); err != nil {
 				return nil, err
+			}
+			if in.Access == events.AccessAgent {
+				return c, nil
 			}
 			var err error
 			c.Credential, err = s.putCredential(ctx, u, in.Name, config.Canonical)
@@ -67,12 +72,28 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 		ends = &config.Ends
 	}
 	return model.Cluster{
-		Name: out.State.Name, Labels: out.State.Labels, Taints: out.State.Taints, State: model.ClusterRegistered,
+		Name: out.State.Name, Access: out.State.Access, Labels: out.State.Labels, Taints: out.State.Taints,
+		State:        model.ClusterRegistered,
 		Waived:       out.State.Waived,
 		Settings:     model.ClusterSettings(out.State.Settings.WithDefaults()),
 		RegisteredAt: out.Time, UpdatedAt: out.Time, CredentialEndsAt: ends,
 		Stream: out.Stream.String(), Version: out.Version, Position: position,
 	}, nil
+}
+
+// checked is the kubeconfig that a cluster is registered with; none of one that an agent serves.
+func checked(in model.RegisterCluster) (kubeconfig.Cluster, error) {
+	if in.Access != events.AccessAgent {
+		return kubeconfig.CheckCluster("/kubeconfig", []byte(in.Kubeconfig), in.Waive)
+	}
+	var v rule.Violations
+	if in.Kubeconfig != "" {
+		v.Addf("/kubeconfig", "cluster-access", "a cluster that an agent serves is registered without a kubeconfig")
+	}
+	if len(in.Waive) > 0 {
+		v.Addf("/waive", "cluster-access", "without a kubeconfig there is nothing to waive")
+	}
+	return kubeconfig.Cluster{}, v.Err()
 }
 
 // ReplaceCredentials gives another kubeconfig for a cluster.

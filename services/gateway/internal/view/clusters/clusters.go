@@ -2,6 +2,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -23,7 +24,7 @@ const Name = "gateway.clusters"
 
 // Projection folds the events of clusters.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 9, []string{"clusters"},
+	return readmodel.Projection(Name, 10, []string{"clusters"},
 		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(credentialRotated),
 		readmodel.On(configured), readmodel.On(labelsChanged), readmodel.On(taintsChanged),
 		readmodel.On(cordoned), readmodel.On(uncordoned), readmodel.On(observed), readmodel.On(removed))
@@ -35,14 +36,16 @@ func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistere
 		labels = map[string]string{}
 	}
 	return f.Exec(ctx, `insert into `+f.Table("clusters")+` (tenant, name, labels, state, reason, kubernetes_version,
-		holder_epoch, registered, updated, stream, version, waived, credential_ends)
-		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7, coalesce($8::text[], '{}'), $9)
+		holder_epoch, registered, updated, stream, version, waived, credential_ends, access)
+		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7, coalesce($8::text[], '{}'), $9, $10)
 		on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '',
 		kubernetes_version = '',
 			holder_epoch = 0, token_auth = '', settings = '{}', taints = '{}', cordoned = null, registered = excluded.registered,
 			updated = excluded.updated,
-			stream = excluded.stream, version = excluded.version, waived = excluded.waived, credential_ends = excluded.credential_ends`,
-		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version, p.Waived, ends(p.Ends))
+			stream = excluded.stream, version = excluded.version, waived = excluded.waived, credential_ends = excluded.credential_ends,
+			access = excluded.access`,
+		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version, p.Waived, ends(p.Ends),
+		cmp.Or(p.Access, events.AccessHosted))
 }
 
 func credentialReplaced(ctx context.Context, f readmodel.Fold, p events.ClusterCredentialReplaced) error {
@@ -110,7 +113,7 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) err
 }
 
 const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered,
-	updated, stream, version, waived, credential_ends, cordoned, taints
+	updated, stream, version, waived, credential_ends, cordoned, taints, access
 	from clusters`
 
 type row struct {
@@ -130,6 +133,7 @@ type row struct {
 	CredentialEnds    *time.Time
 	Cordoned          *time.Time
 	Taints            map[string]string
+	Access            string
 }
 
 func (r row) answer() model.Cluster {
@@ -138,6 +142,7 @@ func (r row) answer() model.Cluster {
 		HolderEpoch: r.HolderEpoch, TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()),
 		RegisteredAt: r.Registered, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 		Waived: r.Waived, CredentialEndsAt: r.CredentialEnds, CordonedSince: r.Cordoned, Taints: r.Taints,
+		Access: r.Access,
 	}
 }
 
