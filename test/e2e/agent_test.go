@@ -140,12 +140,13 @@ func (w *world) memory(name string) string {
 	w.t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.PID(name)))
 	w.must(err)
+	var out []string
 	for line := range strings.Lines(string(b)) {
-		if strings.HasPrefix(line, "VmRSS:") {
-			return strings.TrimSpace(line)
+		if strings.HasPrefix(line, "VmRSS:") || strings.HasPrefix(line, "RssAnon:") {
+			out = append(out, strings.Join(strings.Fields(line), " "))
 		}
 	}
-	return "unknown"
+	return strings.Join(out, ", ")
 }
 
 func (w *world) showAgents() {

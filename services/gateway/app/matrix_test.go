@@ -175,6 +175,9 @@ func probes() map[string]probe {
 			verb: "update", resource: "clusters", about: ofCluster,
 			body: model.ReplaceCredentials{Kubeconfig: "none"},
 		},
+		"issue-agent-config": {
+			verb: "create", resource: "clusters", about: ofCluster, body: model.AgentConfigRequest{Recipient: "age1"},
+		},
 		"find-named": {
 			verb: "get", resource: "subscriptions", about: ofNamespace, query: "kind=subscription",
 		},
