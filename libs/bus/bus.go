@@ -70,7 +70,7 @@ func Connect(ctx context.Context, access natsconn.Settings, opts ...Option) (*Bu
 		identity: o.identity,
 	}
 	link, err := natsconn.Dial(ctx, access, natsconn.LinkOptions{
-		Name: o.name, Inbox: natsauth.Inbox(o.name), Log: o.log, Away: "going on from Postgres and waiting for it",
+		Name: o.name, Inbox: natsauth.Inbox(o.name), Log: o.log, Away: "going on from Postgres",
 		// Hints only wake; one that was dropped here had others before it in the queue.
 		Dropped: func(err error) { b.log.Debug("NATS hints dropped at a full queue", "error", err) },
 		Back:    b.hints.wakeAll,

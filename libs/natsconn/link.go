@@ -141,7 +141,7 @@ func (l *Link) logLost(err error) {
 	if err == nil { // closed by us
 		return
 	}
-	l.o.Log.Warn("NATS is away; "+l.o.Away, "error", err)
+	l.o.Log.Warn("NATS is away; waiting for it", "meanwhile", l.o.Away, "error", err)
 }
 
 func (l *Link) logError(s *nats.Subscription, err error) {
