@@ -30,7 +30,7 @@ func TestAgent(t *testing.T) { //nolint:tparallel // one stack is the subject
 	launch := func(name string) {
 		w.must(w.LaunchAgent(name, agent.ClusterID, string(document), string(w.cluster.Kubeconfig())))
 	}
-	w.must(w.LetAgent(w.ctx, agent.Tenant, agent.ClusterID))
+	w.must(w.LetAgents(w.ctx, agent.Tenant, agent.ClusterID))
 	w.readyAgain()
 	launch("agent")
 	t.Cleanup(func() {

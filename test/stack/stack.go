@@ -212,6 +212,17 @@ func (s *Stack) writeUsers() error {
 	return os.WriteFile(s.file("nats-users.conf"), []byte(natsauth.Config(append(users, s.agents...))), 0o644)
 }
 
+// Processes are the pids of the parts that run, by name; Postgres is the one that started its others.
+func (s *Stack) Processes() map[string]int {
+	pids := map[string]int{}
+	for name, p := range s.running {
+		if p.ID().Alive() {
+			pids[name] = p.ID().PID
+		}
+	}
+	return pids
+}
+
 // ConnectNATS connects to NATS as a user of libs/natsauth.
 func (s *Stack) ConnectNATS(user string) (*nats.Conn, error) {
 	access := natsconn.Settings{NKeySeed: s.secrets.nats[user]}

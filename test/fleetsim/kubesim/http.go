@@ -28,7 +28,9 @@ import (
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
 // epochHeader is how the executor says in which epoch it writes.
-const epochHeader = "Impersonate-Extra-" + clusteraccess.EpochExtra
+func epochHeader() string {
+	return http.CanonicalHeaderKey("Impersonate-Extra-" + clusteraccess.EpochExtra)
+}
 
 // ServeHTTP answers as the API server of the cluster.
 func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +70,7 @@ func (c *Cluster) group(w http.ResponseWriter, r *http.Request, group, version s
 		return
 	}
 	q := request{version: version, manager: r.URL.Query().Get("fieldManager"), user: r.Header.Get("Impersonate-User")}
-	q.epoch = r.Header.Get(epochHeader)
+	q.epoch = r.Header.Get(epochHeader())
 	if q.manager == "" {
 		q.manager = managerOf(r.UserAgent())
 	}
@@ -260,7 +262,7 @@ func shown(r *http.Request, q *request, o map[string]any) map[string]any {
 func answer(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(encode(body)) // who asked is gone
+	_, _ = w.Write(encode(body)) //nolint:gosec // it is JSON, and says so; who asked may be gone
 }
 
 func fail(w http.ResponseWriter, err error) {

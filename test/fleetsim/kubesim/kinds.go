@@ -1,6 +1,7 @@
 package kubesim
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,9 @@ type kind struct {
 	*objects
 }
 
-func (k *kind) resource() schema.GroupResource { return schema.GroupResource{Group: k.group, Resource: k.plural} }
+func (k *kind) resource() schema.GroupResource {
+	return schema.GroupResource{Group: k.group, Resource: k.plural}
+}
 
 func (k *kind) gvk(version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: k.group, Version: version, Kind: k.kind}
@@ -28,7 +31,7 @@ func (k *kind) gvk(version string) schema.GroupVersionKind {
 // builtIn are the kinds that every cluster serves: group/version, then kinds, * for those of the cluster and ! for
 // those with a status.
 var builtIn = map[string]string{
-	"/v1": "*Namespace! *Node! Pod! Service! ServiceAccount Secret ConfigMap Event Endpoints PersistentVolumeClaim!",
+	"/v1":                          "*Namespace! *Node! Pod! Service! ServiceAccount Secret ConfigMap Event Endpoints PersistentVolumeClaim!",
 	"apps/v1":                      "Deployment! ReplicaSet! StatefulSet! DaemonSet!",
 	"batch/v1":                     "Job! CronJob!",
 	"policy/v1":                    "PodDisruptionBudget!",
@@ -126,7 +129,7 @@ func (c *Cluster) resources(group, version string) *metav1.APIResourceList {
 		GroupVersion: schema.GroupVersion{Group: group, Version: version}.String(),
 	}
 	for _, k := range c.kinds {
-		if k.group != group || !has(k.versions, version) {
+		if k.group != group || !slices.Contains(k.versions, version) {
 			continue
 		}
 		one := metav1.APIResource{Name: k.plural, Kind: k.kind, Namespaced: k.namespaced, Verbs: verbs}
@@ -148,7 +151,7 @@ func (c *Cluster) groups() *metav1.APIGroupList {
 	versions := map[string][]string{}
 	for _, k := range c.kinds {
 		for _, v := range k.versions {
-			if k.group != "" && !has(versions[k.group], v) {
+			if k.group != "" && !slices.Contains(versions[k.group], v) {
 				versions[k.group] = append(versions[k.group], v)
 			}
 		}
@@ -162,13 +165,4 @@ func (c *Cluster) groups() *metav1.APIGroupList {
 		list.Groups = append(list.Groups, g)
 	}
 	return list
-}
-
-func has(list []string, one string) bool {
-	for _, s := range list {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -63,7 +64,9 @@ type listener struct {
 	once   sync.Once
 }
 
-func newListener() *listener { return &listener{accept: make(chan net.Conn), closed: make(chan struct{})} }
+func newListener() *listener {
+	return &listener{accept: make(chan net.Conn), closed: make(chan struct{})}
+}
 
 func (l *listener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
@@ -123,9 +126,5 @@ func (c *counter) add(verb string) {
 func (c *counter) read() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := make(map[string]int, len(c.byVerb))
-	for k, v := range c.byVerb {
-		out[k] = v
-	}
-	return out
+	return maps.Clone(c.byVerb)
 }

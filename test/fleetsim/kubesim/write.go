@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -144,12 +145,8 @@ func (r *request) confine(live, next *unstructured.Unstructured) {
 	}
 	if r.subresource == "status" {
 		status, has := next.Object["status"]
-		for k := range next.Object {
-			delete(next.Object, k)
-		}
-		for k, v := range live.DeepCopy().Object {
-			next.Object[k] = v
-		}
+		clear(next.Object)
+		maps.Copy(next.Object, live.DeepCopy().Object)
 		if has {
 			next.Object["status"] = status
 		}
