@@ -25,7 +25,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/clusteraccess"
 )
 
-var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
+var errModified = errors.New(
+	"the object has been modified; please apply your changes to the latest version and try again")
 
 // epochHeader is how the executor says in which epoch it writes.
 func epochHeader() string {

@@ -31,7 +31,8 @@ func (k *kind) gvk(version string) schema.GroupVersionKind {
 // builtIn are the kinds that every cluster serves: group/version, then kinds, * for those of the cluster and ! for
 // those with a status.
 var builtIn = map[string]string{
-	"/v1":                          "*Namespace! *Node! Pod! Service! ServiceAccount Secret ConfigMap Event Endpoints PersistentVolumeClaim!",
+	"/v1": "*Namespace! *Node! Pod! Service! ServiceAccount Secret ConfigMap Event Endpoints " +
+		"PersistentVolumeClaim!",
 	"apps/v1":                      "Deployment! ReplicaSet! StatefulSet! DaemonSet!",
 	"batch/v1":                     "Job! CronJob!",
 	"policy/v1":                    "PodDisruptionBudget!",

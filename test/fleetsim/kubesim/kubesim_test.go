@@ -75,7 +75,8 @@ func TestExecutor(t *testing.T) {
 	two := hub.Plan("ops", "tide", hubtest.Bundle{Content: content(t, "2.0.0", "tide.v1.0.0"), Replaces: "tide.v1.0.0"})
 	s := hub.Scope("ops")
 	s.Plans = []protocol.Plan{two}
-	s.Installed = []protocol.Installed{{CSV: "tide.v1.0.0", Content: string(hub.Store(content(t, "1.0.0", ""))), Plan: one.ID}}
+	first := string(hub.Store(content(t, "1.0.0", "")))
+	s.Installed = []protocol.Installed{{CSV: "tide.v1.0.0", Content: first, Plan: one.ID}}
 	hub.Publish(s)
 	succeeded(t, hub, "tide.v2.0.0")
 

@@ -2,6 +2,7 @@ package kubesim
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"strings"
@@ -353,8 +354,8 @@ func (c *Cluster) policy(name string) *unstructured.Unstructured {
 
 func refused(r *request, policy, message string) error {
 	err := apierrors.NewForbidden(r.resource(), r.at.name, nil)
-	err.ErrStatus.Message = r.resource().String() + ` "` + r.at.name + `" is forbidden: ValidatingAdmissionPolicy '` + policy +
-		"' with binding '" + policy + "' denied request: " + message
+	err.ErrStatus.Message = fmt.Sprintf("%s %q is forbidden: ValidatingAdmissionPolicy '%s' with binding '%s' denied "+
+		"request: %s", r.resource().String(), r.at.name, policy, policy, message)
 	err.ErrStatus.Reason, err.ErrStatus.Code = metav1.StatusReasonInvalid, 422
 	return err
 }
