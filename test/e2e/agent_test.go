@@ -138,7 +138,7 @@ func (w *world) holderEpoch() int64 {
 // memory is what a part has in memory, as the kernel counts it.
 func (w *world) memory(name string) string {
 	w.t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.PID(name)))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.Processes()[name]))
 	w.must(err)
 	var out []string
 	for line := range strings.Lines(string(b)) {

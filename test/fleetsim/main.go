@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -42,13 +43,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, o); err != nil {
+	if err := run(ctx, o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "fleetsim:", err)
-		os.Exit(1) //nolint:gocritic // stop has nothing left to do
+		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, o options) (err error) {
+func run(ctx context.Context, o options, out io.Writer) (err error) {
 	if o.dir == "" {
 		if o.dir, err = os.MkdirTemp("", "fleetsim-"); err != nil {
 			return err
@@ -66,25 +67,20 @@ func run(ctx context.Context, o options) (err error) {
 	defer func() { err = errors.Join(err, agents.Close()) }()
 	only := &slog.HandlerOptions{Level: o.level}
 	fleet := newSpokes(o.clusters, slog.New(slog.NewTextHandler(agents, only)))
-	fmt.Printf("fleetsim: %d clusters, %d operators each\n", o.clusters, o.operators)
+	fmt.Fprintf(out, "fleetsim: %d clusters, operators on each: %d\n", o.clusters, o.operators)
 	hub, err := stack.Start(ctx, stack.Options{Dir: o.dir, Bin: o.bin, Durable: true})
 	if err != nil {
 		return err
 	}
-	inner, cancel := context.WithCancel(ctx)
-	defer func() {
-		cancel()
-		fleet.running.Wait()
-		err = errors.Join(err, hub.Stop(), fleet.api.Close())
-	}()
+	defer func() { err = errors.Join(err, fleet.stop(), hub.Stop()) }()
 	if err := hub.LetAgents(ctx, events.DefaultTenant, fleet.ids()...); err != nil {
 		return err
 	}
-	record, err := pgx.Connect(inner, hub.Postgres().AdminURL())
+	record, err := pgx.Connect(ctx, hub.Postgres().AdminURL())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, record.Close(context.WithoutCancel(ctx))) }()
-	p := &play{options: o, hub: hub, api: hub.Client(), record: record, fleet: fleet, catalog: catalog}
-	return p.all(inner)
+	p := &play{options: o, out: out, hub: hub, api: hub.Client(), record: record, fleet: fleet, catalog: catalog}
+	return p.all(ctx)
 }

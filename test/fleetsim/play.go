@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -20,6 +21,7 @@ const idleFor = 30 * time.Second
 // play is one run.
 type play struct {
 	options
+	out     io.Writer
 	hub     *stack.Stack
 	api     stack.Client
 	record  *pgx.Conn // of the database's administrator
@@ -68,9 +70,9 @@ func (p *play) show(title string, before, after usage) {
 	took := after.at.Sub(before.at)
 	cpu, byPart := after.since(before)
 	memory, ofParts := after.memory()
-	fmt.Printf("\n%s\n  %.1f s; the hub used %.1f s of processors (%.0f %% of one) and holds %d MB\n", title,
+	fmt.Fprintf(p.out, "\n%s\n  %.1f s; the hub used %.1f s of processors (%.0f %% of one) and holds %d MB\n", title,
 		took.Seconds(), cpu, 100*cpu/took.Seconds(), memory>>20)
-	fmt.Printf("  processor seconds: %s\n  megabytes:         %s\n", byPart, ofParts)
+	fmt.Fprintf(p.out, "  processor seconds: %s\n  megabytes:         %s\n", byPart, ofParts)
 }
 
 // until waits until look says that all is there.

@@ -27,9 +27,12 @@ const atOnce = 8
 
 // spokes are the clusters of a fleet, each with the executor of an agent and its own connection to NATS.
 type spokes struct {
-	names   []string
-	api     *kubesim.Server
-	log     *slog.Logger // of all agents
+	names []string
+	api   *kubesim.Server
+	log   *slog.Logger // of all agents
+	// lives ends when the agents are to end: they outlive the scene that starts them.
+	lives   context.Context //nolint:containedctx // of all agents
+	end     context.CancelFunc
 	running sync.WaitGroup
 }
 
@@ -43,11 +46,19 @@ func clusterID(name string) string {
 
 func newSpokes(n int, log *slog.Logger) *spokes {
 	s := &spokes{api: kubesim.Start(), log: log}
+	s.lives, s.end = context.WithCancel(context.Background())
 	for i := range n {
 		s.names = append(s.names, clusterName(i))
 		s.api.Add(s.names[i])
 	}
 	return s
+}
+
+// stop ends the agents and their clusters.
+func (s *spokes) stop() error {
+	s.end()
+	s.running.Wait()
+	return s.api.Close()
 }
 
 // ids are the ids that the clusters will have.
@@ -59,9 +70,9 @@ func (s *spokes) ids() []string {
 	return ids
 }
 
-// register makes the clusters known to the hub, and starts their agents; they run until ctx ends.
+// register makes the clusters known to the hub, and starts their agents.
 func (s *spokes) register(ctx context.Context, hub *stack.Stack) error {
-	g, inner := errgroup.WithContext(ctx)
+	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for i, name := range s.names {
 		g.Go(func() error {
@@ -70,19 +81,20 @@ func (s *spokes) register(ctx context.Context, hub *stack.Stack) error {
 				labels["ring"] = "canary"
 			}
 			c := hub.Client()
-			err := c.Post(inner, "/api/v1/clusters", map[string]any{"name": name, "access": "Agent", "labels": labels}, nil)
+			body := map[string]any{"name": name, "access": "Agent", "labels": labels}
+			err := c.Post(ctx, "/api/v1/clusters", body, nil)
 			if err != nil {
 				return err
 			}
 			var known agentconfig.Config
-			err = until(inner, func(ctx context.Context) (string, bool, error) { // the installer is a little behind
+			err = until(ctx, func(ctx context.Context) (string, bool, error) { // the installer is a little behind
 				known, err = agentConfig(ctx, c, name)
 				return "", err == nil, err
 			})
 			if err != nil {
 				return fmt.Errorf("what the agent of %s is to know: %w", name, err)
 			}
-			return s.start(ctx, hub, name, known)
+			return s.start(hub, name, known)
 		})
 	}
 	return g.Wait()
@@ -112,7 +124,7 @@ func agentConfig(ctx context.Context, c stack.Client, name string) (known agentc
 }
 
 // start runs the agent of a cluster, as services/installer/agent does in a process of its own.
-func (s *spokes) start(ctx context.Context, hub *stack.Stack, name string, known agentconfig.Config) error {
+func (s *spokes) start(hub *stack.Stack, name string, known agentconfig.Config) error {
 	keys, err := known.Hub()
 	if err != nil {
 		return err
@@ -123,7 +135,7 @@ func (s *spokes) start(ctx context.Context, hub *stack.Stack, name string, known
 	}
 	user := natsauth.AgentName(known.ClusterID)
 	access := natsconn.Settings{URL: hub.NATSURL(), NKeySeed: hub.AgentSeed(known.ClusterID)}
-	link, err := natsconn.Dial(ctx, access, natsconn.LinkOptions{
+	link, err := natsconn.Dial(s.lives, access, natsconn.LinkOptions{
 		Name: user, Inbox: natsauth.Inbox(user), Log: s.log, Wait: 2 * time.Second, Early: true, Away: "going on",
 	})
 	if err != nil {
@@ -143,7 +155,7 @@ func (s *spokes) start(ctx context.Context, hub *stack.Stack, name string, known
 	}
 	s.running.Go(func() {
 		defer link.Close()
-		if err := e.Run(ctx); err != nil {
+		if err := e.Run(s.lives); err != nil {
 			panic(fmt.Sprintf("executor of %s: %v", name, err)) // nothing crashes it on purpose
 		}
 	})

@@ -30,7 +30,9 @@ func (s *Stack) LetAgents(ctx context.Context, tenant string, clusterIDs ...stri
 }
 
 // AgentSeed is the NKey of an agent that LetAgents let in.
-func (s *Stack) AgentSeed(clusterID string) string { return s.secrets.nats[natsauth.AgentName(clusterID)] }
+func (s *Stack) AgentSeed(clusterID string) string {
+	return s.secrets.nats[natsauth.AgentName(clusterID)]
+}
 
 // LaunchAgent starts an agent under a name, without waiting for it; one that was killed is found where it was. config
 // is what chandler cluster agent-config writes.
@@ -49,6 +51,3 @@ func (s *Stack) LaunchAgent(name, clusterID, config, kubeconfig string) error {
 	)
 	return s.run(name, filepath.Join(s.opts.Bin, "chandler-agent"), nil, env)
 }
-
-// PID is the process of a part that runs.
-func (s *Stack) PID(name string) int { return s.running[name].ID().PID }

@@ -86,7 +86,8 @@ func (c *Cluster) settle(k *kind, o *unstructured.Unstructured) {
 
 // available is the status of a Deployment of which all replicas are ready; it stays as it is while nothing changes.
 func (c *Cluster) available(o *unstructured.Unstructured) map[string]any {
-	if was, ok, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration"); ok && was == o.GetGeneration() {
+	was, ok, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	if ok && was == o.GetGeneration() {
 		status, _, _ := unstructured.NestedMap(o.Object, "status")
 		return status
 	}

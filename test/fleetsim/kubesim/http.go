@@ -38,7 +38,9 @@ func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {
 	case r.URL.Path == "/version":
-		answer(w, http.StatusOK, version.Info{Major: "1", Minor: strings.Split(c.Version, ".")[1], GitVersion: c.Version})
+		answer(w, http.StatusOK, version.Info{
+			Major: "1", Minor: strings.Split(c.Version, ".")[1], GitVersion: c.Version,
+		})
 	case parts[0] == "api" && len(parts) == 1:
 		answer(w, http.StatusOK, metav1.APIVersions{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIVersions"}, Versions: []string{"v1"},
@@ -254,7 +256,9 @@ const partial = "as=PartialObjectMetadata"
 // shown is an object in the version and form in which it is asked for.
 func shown(r *http.Request, q *request, o map[string]any) map[string]any {
 	if strings.Contains(r.Header.Get("Accept"), partial) {
-		return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o["metadata"]}
+		return map[string]any{
+			"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": o["metadata"],
+		}
 	}
 	o["apiVersion"] = schema.GroupVersion{Group: q.group, Version: q.version}.String()
 	return o

@@ -118,7 +118,9 @@ func (c *Cluster) define(crd *unstructured.Unstructured) map[string]any {
 	}
 	return map[string]any{
 		"acceptedNames": names, "storedVersions": stored,
-		"conditions": []any{condition("NamesAccepted", "NoConflicts"), condition("Established", "InitialNamesAccepted")},
+		"conditions": []any{
+			condition("NamesAccepted", "NoConflicts"), condition("Established", "InitialNamesAccepted"),
+		},
 	}
 }
 

@@ -344,7 +344,8 @@ func (c *Cluster) admit(r *request) error {
 // policy is an admission policy that is in force, nil where it is not.
 func (c *Cluster) policy(name string) *unstructured.Unstructured {
 	of := func(resource string) *unstructured.Unstructured {
-		return c.kinds[schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}].get(key{name: name})
+		kind := c.kinds[schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}]
+		return kind.get(key{name: name})
 	}
 	if of("validatingadmissionpolicybindings") == nil {
 		return nil
