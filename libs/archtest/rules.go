@@ -147,6 +147,11 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "rollouts in tables, alike in the services that keep them",
 		},
 		{
+			Packages: []string{"libs/fleet/rollout"}, Pure: true,
+			May: []string{pureStd, "libs/errs", "libs/events", "libs/installplan/window"},
+			Why: "rollouts are decided in one place; their windows are those of plans",
+		},
+		{
 			Packages: []string{"libs/fleet/..."}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true,
 			Why: "rollouts are decided in one place, by whoever asks and whoever carries out (ADR 0071)",
 		},

@@ -164,7 +164,7 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 		FleetSubscription: s.Name, Number: s.Last.Started.Number + 1, Stream: s.Stream, Version: s.Version,
 		Change: s.change(target), Intent: s.intent(), Target: target, Waves: waves,
 		MaxConcurrent: s.Spec.Strategy.MaxConcurrent, MaxFailures: failures,
-		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds,
+		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds, Windows: s.Spec.Strategy.Windows,
 	}
 	if out.MaxConcurrent == 0 {
 		out.MaxConcurrent = DefaultMaxConcurrent

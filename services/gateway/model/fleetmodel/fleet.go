@@ -122,7 +122,7 @@ func (s FleetSubscriptionSpec) Event(config string) events.FleetSubscriptionSpec
 		out.Placement.Prefer = append(out.Placement.Prefer, events.FleetPreference(p))
 	}
 	for _, w := range s.Strategy.Waves {
-		out.Strategy.Waves = append(out.Strategy.Waves, events.RolloutWaveSpec(w))
+		out.Strategy.Waves = append(out.Strategy.Waves, waveEvent(w))
 	}
 	return out
 }
@@ -151,7 +151,7 @@ func FleetSpec(e events.FleetSubscriptionSpec) FleetSubscriptionSpec {
 		out.Placement.Prefer = append(out.Placement.Prefer, FleetPreference(p))
 	}
 	for _, w := range e.Strategy.Waves {
-		out.Strategy.Waves = append(out.Strategy.Waves, RolloutWaveSpec(w))
+		out.Strategy.Waves = append(out.Strategy.Waves, waveSpec(w))
 	}
 	return out
 }

@@ -102,7 +102,8 @@ func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
 	each(t, f.Rollout, events.RolloutStarted{}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{},
 		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
 		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
-		events.RolloutClusterRetried{}, events.RolloutAborted{})
+		events.RolloutClusterRetried{}, events.RolloutAborted{}, events.RolloutGatesDue{}, events.RolloutGateEvaluated{},
+		events.RolloutGateOverridden{})
 	also(t, f.Subscription, events.SubscriptionCreated{}, events.SubscriptionChanged{}, events.SubscriptionDeleted{})
 	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},
 		events.ClusterCordoned{},

@@ -1,0 +1,2 @@
+drop table resolver.gate_evaluations;
+alter table resolver.rollouts drop column gates;
