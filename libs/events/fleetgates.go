@@ -64,7 +64,8 @@ type RolloutGatesDue struct {
 // EventType implements Payload.
 func (RolloutGatesDue) EventType() Type { return "fleet.rollout-gates-due.v1" }
 
-// RolloutGateEvaluated is what a gate said. It is appended when verdict or code change, so many times at most in a round.
+// RolloutGateEvaluated is what a gate said. It is appended when verdict or code change, so many times at most in a
+// round.
 type RolloutGateEvaluated struct {
 	Wave       int       `json:"wave"`
 	Gate       string    `json:"gate"`

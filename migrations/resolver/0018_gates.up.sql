@@ -3,6 +3,14 @@
 alter table resolver.rollouts add column gates jsonb not null default '{}';
 comment on column resolver.rollouts.gates is 'where the gates of the open wave stand';
 
+alter table resolver.installed add column upgradeable boolean not null default true;
+comment on column resolver.installed.upgradeable is 'whether the operator lets itself be upgraded, as far as it has said anything';
+update resolver.installed i set upgradeable = false where (
+  select convert_from(e.body, 'UTF8')::jsonb -> 'data' ->> 'upgradeable'
+  from eventlog.events e where e.tenant = i.tenant and e.type = 'operatorcondition.changed.v1'
+    and e.subject = i.cluster || '/' || i.namespace || '/' || i.name
+  order by e.position desc limit 1) = 'false';
+
 create table resolver.gate_evaluations (
   tenant text not null,
   fleet text not null,

@@ -193,7 +193,10 @@ func TestPassGate(t *testing.T) {
 // TestWindows: clusters are directed in windows alone, and their deadlines do not run outside of them.
 func TestWindows(t *testing.T) {
 	t.Parallel()
-	list := []events.Window{{Start: "01:00", Minutes: 5, TimeZone: "UTC"}, {Start: "03:00", Minutes: 60, TimeZone: "UTC"}}
+	list := []events.Window{
+		{Start: "01:00", Minutes: 5, TimeZone: "UTC"},
+		{Start: "03:00", Minutes: 60, TimeZone: "UTC"},
+	}
 	g := newGated(t, func(s *events.RolloutStarted) { s.Windows, s.Waves[0].Gates = list, nil })
 	g.want("outside", g.next(0), "wave-opened")
 	if next, ok := rollout.NextWindow(list, g.now); !ok || !next.Equal(g.now.Add(time.Hour)) {

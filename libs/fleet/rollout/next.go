@@ -186,7 +186,8 @@ func (d *decision) advance() {
 		}
 	}
 	d.direct()
-	if d.err == nil && d.state.Phase == Progressing && d.state.Passed == len(d.state.Started.Waves) && d.nobodyIsLeft() {
+	if d.err == nil && d.state.Phase == Progressing && d.state.Passed == len(d.state.Started.Waves) &&
+		d.nobodyIsLeft() {
 		d.append(events.RolloutEnded{Outcome: string(Succeeded)})
 	}
 }
@@ -197,7 +198,8 @@ func (d *decision) passes() bool {
 	if !settledWave(d.state, d.state.Wave) {
 		return false
 	}
-	return (d.state.Promoted || d.soaked(wave)) && d.gates(events.GateBefore) && d.gates(events.GateAfter) &&
+	return (d.state.Promoted || d.soaked(wave)) &&
+		d.gates(events.GateBefore) && d.gates(events.GateAfter) &&
 		(d.state.Promoted || wave.Promotion != events.PromotionManual)
 }
 

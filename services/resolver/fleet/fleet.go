@@ -41,6 +41,8 @@ type State struct {
 	LastVersion int64
 	// Seen is what is known of the attempts of the newest rollout, by cluster.
 	Seen map[string]rollout.Seen
+	// Evaluated is what gates of the newest rollout said last, by name.
+	Evaluated map[string]rollout.Evaluation
 	// Tried is the newest rollout of each cluster, whatever number it has, once no rollout goes on.
 	Tried map[string]Try
 }
