@@ -3171,7 +3171,8 @@ CREATE TABLE gateway.rollouts (
     promoted boolean DEFAULT false NOT NULL,
     started jsonb NOT NULL,
     started_at timestamp with time zone NOT NULL,
-    changed_at timestamp with time zone NOT NULL
+    changed_at timestamp with time zone NOT NULL,
+    gates jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY gateway.rollouts FORCE ROW LEVEL SECURITY;
@@ -4216,6 +4217,37 @@ COMMENT ON COLUMN resolver.fleet_subscriptions.due IS 'something changed that th
 
 COMMENT ON COLUMN resolver.fleet_subscriptions.waits IS 'code of why no rollout can begin; empty where none has to';
 
+CREATE TABLE resolver.gate_evaluations (
+    tenant text NOT NULL,
+    fleet text NOT NULL,
+    number integer NOT NULL,
+    gate text NOT NULL,
+    round integer NOT NULL,
+    evaluation text DEFAULT ''::text NOT NULL,
+    held_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    next_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    successes integer DEFAULT 0 NOT NULL,
+    result text DEFAULT ''::text NOT NULL,
+    verdict text DEFAULT ''::text NOT NULL,
+    code text DEFAULT ''::text NOT NULL,
+    begun_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY resolver.gate_evaluations FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.gate_evaluations OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.gate_evaluations IS 'gates whose verdict is waited for: who evaluates one, and what the last evaluation came to';
+
+COMMENT ON COLUMN resolver.gate_evaluations.round IS 'that was due when the evaluation was begun';
+
+COMMENT ON COLUMN resolver.gate_evaluations.evaluation IS 'id of the one that is under way until held_until';
+
+COMMENT ON COLUMN resolver.gate_evaluations.successes IS 'how often in a row it held';
+
+COMMENT ON COLUMN resolver.gate_evaluations.result IS 'id of the evaluation that the columns behind it tell of';
+
 CREATE TABLE resolver.inputs (
     tenant text NOT NULL,
     digest text NOT NULL,
@@ -4243,7 +4275,8 @@ CREATE TABLE resolver.installed (
     plan text NOT NULL,
     phase text NOT NULL,
     replaces text DEFAULT ''::text NOT NULL,
-    properties jsonb DEFAULT '[]'::jsonb NOT NULL
+    properties jsonb DEFAULT '[]'::jsonb NOT NULL,
+    upgradeable boolean DEFAULT true NOT NULL
 );
 
 ALTER TABLE ONLY resolver.installed FORCE ROW LEVEL SECURITY;
@@ -4251,6 +4284,8 @@ ALTER TABLE ONLY resolver.installed FORCE ROW LEVEL SECURITY;
 ALTER TABLE resolver.installed OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.installed IS 'ClusterServiceVersions that are in a cluster, or will be since their plan is finished';
+
+COMMENT ON COLUMN resolver.installed.upgradeable IS 'whether the operator lets itself be upgraded, as far as it has said anything';
 
 CREATE TABLE resolver.migrations_applied (
     version bigint NOT NULL,
@@ -4421,7 +4456,8 @@ CREATE TABLE resolver.rollouts (
     promoted boolean DEFAULT false NOT NULL,
     started jsonb NOT NULL,
     started_at timestamp with time zone NOT NULL,
-    changed_at timestamp with time zone NOT NULL
+    changed_at timestamp with time zone NOT NULL,
+    gates jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY resolver.rollouts FORCE ROW LEVEL SECURITY;
@@ -4429,6 +4465,8 @@ ALTER TABLE ONLY resolver.rollouts FORCE ROW LEVEL SECURITY;
 ALTER TABLE resolver.rollouts OWNER TO chandler_owner;
 
 COMMENT ON TABLE resolver.rollouts IS 'rollouts: what each began with and where it stands';
+
+COMMENT ON COLUMN resolver.rollouts.gates IS 'where the gates of the open wave stand';
 
 CREATE TABLE resolver.samples (
     tenant text NOT NULL,
@@ -5007,6 +5045,9 @@ ALTER TABLE ONLY resolver.explanations
 
 ALTER TABLE ONLY resolver.fleet_subscriptions
     ADD CONSTRAINT fleet_subscriptions_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY resolver.gate_evaluations
+    ADD CONSTRAINT gate_evaluations_pkey PRIMARY KEY (tenant, fleet, number, gate);
 
 ALTER TABLE ONLY resolver.inputs
     ADD CONSTRAINT inputs_pkey PRIMARY KEY (tenant, digest);
@@ -5968,6 +6009,8 @@ ALTER TABLE resolver.explanations ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.fleet_subscriptions ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE resolver.gate_evaluations ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.inputs ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.installed ENABLE ROW LEVEL SECURITY;
@@ -6063,6 +6106,12 @@ CREATE POLICY tenant ON resolver.explanations USING (((tenant = ( SELECT
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 CREATE POLICY tenant ON resolver.fleet_subscriptions USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON resolver.gate_evaluations USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
@@ -6913,6 +6962,8 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.dirty TO chandler_r
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.explanations TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.fleet_subscriptions TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.gate_evaluations TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.inputs TO chandler_resolver;
 

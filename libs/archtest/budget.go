@@ -24,13 +24,13 @@ func Budgets() []Budget {
 		// certificates that tests run.
 		{Module: "libs/source", Direct: 18},
 		{Module: "services/catalog-indexer", Direct: 10, Linked: 900},
-		{Module: "services/resolver", Direct: 8, Linked: 430},
+		{Module: "services/resolver", Direct: 8, Linked: 445},
 		// It unpacks signed images again, and verifies bundles of Sigstore, before it signs a grant (ADR 0034, 0042).
 		{Module: "services/installer", Direct: 15, Linked: 1020},
 		// It checks the tokens of identity providers (go-oidc, go-jose), renders plans for approvers, and judges their
 		// pods by Kubernetes' own rules (ADR 0056). Label selectors are read by Kubernetes' own parser. One is
 		// the identity provider that tests run (mockoidc).
-		{Module: "services/gateway", Direct: 17, Linked: 545},
+		{Module: "services/gateway", Direct: 17, Linked: 560},
 		// It signs people in (go-oidc, oauth2), and locks the file of their credentials (go-internal). Programs that
 		// give credentials speak the types of client-go (ADR 0052). With chandler dev it runs all services, so that
 		// each package of theirs counts, such as those that watch lists (ADR 0062) and keep quotas (ADR 0058).

@@ -147,6 +147,22 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "rollouts in tables, alike in the services that keep them",
 		},
 		{
+			Packages: []string{"libs/fleet/gate"}, Pure: true,
+			May: []string{
+				pureStd, "libs/errs", "libs/events", "libs/reach", "libs/catalog/cel", "github.com/google/cel-go",
+			},
+			Why: "what gates may ask; the gateway refuses what the resolver could not evaluate",
+		},
+		{
+			Packages: []string{"libs/outbound"}, May: []string{anyStd, "libs/errs", "libs/reach"},
+			Why: "requests to addresses that tenants name",
+		},
+		{
+			Packages: []string{"libs/fleet/rollout"}, Pure: true,
+			May: []string{pureStd, "libs/errs", "libs/events", "libs/installplan/window"},
+			Why: "rollouts are decided in one place; their windows are those of plans",
+		},
+		{
 			Packages: []string{"libs/fleet/..."}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true,
 			Why: "rollouts are decided in one place, by whoever asks and whoever carries out (ADR 0071)",
 		},
@@ -498,7 +514,8 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{
 			Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure,
-				"libs/source", "libs/fleet/placement", "libs/fleet/rollout",
+				"libs/source", "libs/fleet/placement", "libs/fleet/rollout", "libs/fleet/gate",
+				"libs/installplan/window",
 				"libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true,
 			Why: "cores of a service: rules without I/O",
 		},

@@ -587,6 +587,49 @@ const (
 	RolloutClusterStateWaiting     RolloutClusterState = "Waiting"
 )
 
+// Defines values for RolloutGateFailurePolicy.
+const (
+	RolloutGateFailurePolicyFail RolloutGateFailurePolicy = "Fail"
+	RolloutGateFailurePolicyWait RolloutGateFailurePolicy = "Wait"
+)
+
+// Defines values for RolloutGateType.
+const (
+	RolloutGateTypeCEL                RolloutGateType = "CEL"
+	RolloutGateTypeHTTP               RolloutGateType = "HTTP"
+	RolloutGateTypeOperatorConditions RolloutGateType = "OperatorConditions"
+	RolloutGateTypePrometheus         RolloutGateType = "Prometheus"
+	RolloutGateTypeWebhook            RolloutGateType = "Webhook"
+)
+
+// Defines values for RolloutGateWhen.
+const (
+	RolloutGateWhenAfter  RolloutGateWhen = "After"
+	RolloutGateWhenBefore RolloutGateWhen = "Before"
+)
+
+// Defines values for RolloutGateStatusType.
+const (
+	RolloutGateStatusTypeCEL                RolloutGateStatusType = "CEL"
+	RolloutGateStatusTypeHTTP               RolloutGateStatusType = "HTTP"
+	RolloutGateStatusTypeOperatorConditions RolloutGateStatusType = "OperatorConditions"
+	RolloutGateStatusTypePrometheus         RolloutGateStatusType = "Prometheus"
+	RolloutGateStatusTypeWebhook            RolloutGateStatusType = "Webhook"
+)
+
+// Defines values for RolloutGateStatusVerdict.
+const (
+	RolloutGateStatusVerdictFail RolloutGateStatusVerdict = "Fail"
+	RolloutGateStatusVerdictPass RolloutGateStatusVerdict = "Pass"
+	RolloutGateStatusVerdictWait RolloutGateStatusVerdict = "Wait"
+)
+
+// Defines values for RolloutGateStatusWhen.
+const (
+	RolloutGateStatusWhenAfter  RolloutGateStatusWhen = "After"
+	RolloutGateStatusWhenBefore RolloutGateStatusWhen = "Before"
+)
+
 // Defines values for RolloutWavePromotion.
 const (
 	RolloutWavePromotionAutomatic RolloutWavePromotion = "Automatic"
@@ -601,6 +644,7 @@ const (
 	RolloutWaveStateStopped             RolloutWaveState = "Stopped"
 	RolloutWaveStateWaiting             RolloutWaveState = "Waiting"
 	RolloutWaveStateWaitingForClusters  RolloutWaveState = "WaitingForClusters"
+	RolloutWaveStateWaitingForGates     RolloutWaveState = "WaitingForGates"
 	RolloutWaveStateWaitingForPromotion RolloutWaveState = "WaitingForPromotion"
 )
 
@@ -4164,6 +4208,12 @@ type ParkedEvent struct {
 	Version int64 `json:"version"`
 }
 
+// PassGate defines model for PassGate.
+type PassGate struct {
+	// Reason Why. It is kept outside the event log and can be erased
+	Reason string `json:"reason"`
+}
+
 // Permission defines model for Permission.
 type Permission struct {
 	// Binding Name of the binding; absent where the token itself gives the role
@@ -5289,6 +5339,9 @@ type Rollout struct {
 
 	// Waves In their order
 	Waves []RolloutWave `json:"waves"`
+
+	// Windows When clusters may be asked; always without one
+	Windows []MaintenanceWindow `json:"windows,omitempty"`
 }
 
 // RolloutChange Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen
@@ -5343,6 +5396,97 @@ type RolloutCounts struct {
 	Waiting     int64 `json:"waiting,omitempty"`
 }
 
+// RolloutGate defines model for RolloutGate.
+type RolloutGate struct {
+	// DeadlineSeconds How long it may take to pass once it is due, before the rollout halts; 1800 without it
+	DeadlineSeconds *int64 `json:"deadlineSeconds,omitempty"`
+
+	// Expression CEL that has to hold. It names clusters, total, succeeded, failed, unreachable, skipped (CEL); status, body (HTTP); samples, value (Prometheus)
+	//
+	// Example: clusters.all(c, c.phase == 'Succeeded')
+	Expression string `json:"expression,omitempty"`
+
+	// FailurePolicy What it means that it does not hold. Wait, the default: it is evaluated again, until its deadline; Fail: the rollout halts
+	FailurePolicy RolloutGateFailurePolicy `json:"failurePolicy,omitempty"`
+
+	// IntervalSeconds Between two evaluations; 30 without it
+	IntervalSeconds *int64 `json:"intervalSeconds,omitempty"`
+
+	// Name A DNS-1123 label
+	Name string `json:"name"`
+
+	// Query PromQL
+	Query string `json:"query,omitempty"`
+
+	// Status That the answer has; 200 without it
+	Status *int64 `json:"status,omitempty"`
+
+	// Successes How often in a row it has to hold; once without it
+	Successes *int64 `json:"successes,omitempty"`
+
+	// TimeoutSeconds Of one request; 10 without it
+	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty"`
+
+	// Type OperatorConditions: the operators that were changed run, and let themselves be upgraded; CEL: an expression over the clusters of the wave; HTTP: an address answers; Prometheus: an expression over the result of a query; Webhook: an address is asked for a verdict
+	Type RolloutGateType `json:"type"`
+
+	// URL Of HTTP and Webhook the address, of Prometheus that of its API, without /api/v1. It stands in the event log: no user, no query
+	//
+	// Example: https://metrics.example.com
+	URL string `json:"url,omitempty"`
+
+	// When After the wave has settled and soaked, the default, or before its first cluster is changed
+	When RolloutGateWhen `json:"when,omitempty"`
+}
+
+// RolloutGateFailurePolicy What it means that it does not hold. Wait, the default: it is evaluated again, until its deadline; Fail: the rollout halts
+type RolloutGateFailurePolicy string
+
+// RolloutGateType OperatorConditions: the operators that were changed run, and let themselves be upgraded; CEL: an expression over the clusters of the wave; HTTP: an address answers; Prometheus: an expression over the result of a query; Webhook: an address is asked for a verdict
+type RolloutGateType string
+
+// RolloutGateWhen After the wave has settled and soaked, the default, or before its first cluster is changed
+type RolloutGateWhen string
+
+// RolloutGateStatus defines model for RolloutGateStatus.
+type RolloutGateStatus struct {
+	// Body Commitment to these words, by which they are erased
+	Body string `json:"body,omitempty"`
+
+	// Code Why
+	Code string `json:"code,omitempty"`
+
+	// Due Its verdict is waited for
+	Due  bool   `json:"due,omitempty"`
+	Name string `json:"name"`
+
+	// Overridden A person lets the wave go on without it
+	Overridden bool `json:"overridden,omitempty"`
+
+	// Since Of the verdict
+	Since *time.Time            `json:"since,omitempty"`
+	Type  RolloutGateStatusType `json:"type"`
+
+	// Unreadable What of it is stored and cannot be opened
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+
+	// Verdict What it said last, since it is due; none before
+	Verdict RolloutGateStatusVerdict `json:"verdict,omitempty"`
+	When    RolloutGateStatusWhen    `json:"when"`
+
+	// Words What they said of it
+	Words string `json:"words,omitempty"`
+}
+
+// RolloutGateStatusType defines model for RolloutGateStatus.Type.
+type RolloutGateStatusType string
+
+// RolloutGateStatusVerdict What it said last, since it is due; none before
+type RolloutGateStatusVerdict string
+
+// RolloutGateStatusWhen defines model for RolloutGateStatus.When.
+type RolloutGateStatusWhen string
+
 // RolloutStrategy defines model for RolloutStrategy.
 type RolloutStrategy struct {
 	// DeadlineSeconds How long one cluster may take before it counts as failed; 1800 without it
@@ -5363,6 +5507,9 @@ type RolloutStrategy struct {
 
 	// Waves In their order; clusters that none takes are in one more at the end, rest
 	Waves []RolloutWaveSpec `json:"waves,omitempty"`
+
+	// Windows When clusters may be asked for a change; always without one. Deadlines of clusters do not run outside of them
+	Windows []MaintenanceWindow `json:"windows,omitempty"`
 }
 
 // RolloutTarget defines model for RolloutTarget.
@@ -5382,9 +5529,12 @@ type RolloutTarget struct {
 
 // RolloutWave defines model for RolloutWave.
 type RolloutWave struct {
-	Clusters       RolloutCounts `json:"clusters"`
-	MaxFailures    int64         `json:"maxFailures"`
-	MaxUnreachable int64         `json:"maxUnreachable"`
+	Clusters RolloutCounts `json:"clusters"`
+
+	// Gates What its gates say, of the wave that was opened last
+	Gates          []RolloutGateStatus `json:"gates,omitempty"`
+	MaxFailures    int64               `json:"maxFailures"`
+	MaxUnreachable int64               `json:"maxUnreachable"`
 
 	// Members By name, in answers about one rollout
 	Members []RolloutCluster `json:"members,omitempty"`
@@ -5395,18 +5545,21 @@ type RolloutWave struct {
 	Promotion   RolloutWavePromotion `json:"promotion"`
 	SoakSeconds int64                `json:"soakSeconds,omitempty"`
 
-	// State Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
+	// State Waiting for the wave before; WaitingForGates: a gate has not passed; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
 	State RolloutWaveState `json:"state"`
 }
 
 // RolloutWavePromotion defines model for RolloutWave.Promotion.
 type RolloutWavePromotion string
 
-// RolloutWaveState Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
+// RolloutWaveState Waiting for the wave before; WaitingForGates: a gate has not passed; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
 type RolloutWaveState string
 
 // RolloutWaveSpec defines model for RolloutWaveSpec.
 type RolloutWaveSpec struct {
+	// Gates What has to pass before the next wave begins, or before this one does
+	Gates []RolloutGate `json:"gates,omitempty"`
+
 	// MaxFailures How many of its clusters may fail, as a number or a percentage, rounded down; none without it
 	MaxFailures string `json:"maxFailures,omitempty"`
 
@@ -7082,6 +7235,12 @@ type RetryRolloutClusterParams struct {
 
 // SkipRolloutClusterParams are parameters of SkipRolloutCluster.
 type SkipRolloutClusterParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// PassRolloutGateParams are parameters of PassRolloutGate.
+type PassRolloutGateParams struct {
 	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
 	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
@@ -9196,6 +9355,23 @@ func NewSkipRolloutClusterRequest(subscription string, number string, cluster st
 // SkipRolloutCluster: Leave a cluster out of a rollout.
 func (c *Client) SkipRolloutCluster(ctx context.Context, subscription string, number string, cluster string, params *SkipRolloutClusterParams, body SkipCluster, opts ...Option) (*Rollout, error) {
 	r := NewSkipRolloutClusterRequest(subscription, number, cluster, params, body)
+	return answer[Rollout](ctx, c, r, opts)
+}
+
+// NewPassRolloutGateRequest asks POST /fleet/rollouts/{subscription}/{number}/gates/{gate}/pass.
+func NewPassRolloutGateRequest(subscription string, number string, gate string, params *PassRolloutGateParams, body PassGate) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/gates/{gate}/pass", subscription, number, gate)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// PassRolloutGate: Let the open wave go on without one of its gates.
+func (c *Client) PassRolloutGate(ctx context.Context, subscription string, number string, gate string, params *PassRolloutGateParams, body PassGate, opts ...Option) (*Rollout, error) {
+	r := NewPassRolloutGateRequest(subscription, number, gate, params, body)
 	return answer[Rollout](ctx, c, r, opts)
 }
 

@@ -11,11 +11,14 @@ func fleetEvents() []Definition {
 		define(KindRollout, Fleet, RolloutClusterDirected{}, "The change was asked of a cluster."),
 		define(KindRollout, Fleet, RolloutClusterSettled{}, "What the change came to on a cluster."),
 		define(KindRollout, Fleet, RolloutWavePassed{}, "A wave is as wanted, for as long as it has to be."),
+		define(KindRollout, Fleet, RolloutGatesDue{}, "The gates of a wave are evaluated from now on."),
+		define(KindRollout, Fleet, RolloutGateEvaluated{}, "A gate of a wave says something else than before."),
 		define(KindRollout, Fleet, RolloutHalted{}, "Nothing more is changed until a person has the rollout go on."),
 		define(KindRollout, Fleet, RolloutEnded{}, "The rollout is done, or another one takes its place."),
 		define(KindRollout, Gateway, RolloutPaused{}, "A person has no further cluster changed."),
 		define(KindRollout, Gateway, RolloutResumed{}, "A person has a paused or halted rollout go on."),
 		define(KindRollout, Gateway, RolloutPromoted{}, "A person lets the next wave begin."),
+		define(KindRollout, Gateway, RolloutGateOverridden{}, "A person lets a wave go on without one of its gates."),
 		define(KindRollout, Gateway, RolloutClusterSkipped{}, "A person leaves a cluster out."),
 		define(KindRollout, Gateway, RolloutClusterRetried{}, "A person has a cluster tried again."),
 		define(KindRollout, Gateway, RolloutAborted{}, "A person ended the rollout; nothing is undone."),
@@ -100,6 +103,8 @@ type RolloutStrategy struct {
 	MaxUnreachable string `json:"maxUnreachable,omitempty"`
 	// DeadlineSeconds is how long one cluster may take before it counts as failed; 0 is the default.
 	DeadlineSeconds int64 `json:"deadlineSeconds,omitempty"`
+	// Windows are when clusters may be asked for a change: in one of them at least. None is always.
+	Windows []Window `json:"windows,omitempty"`
 }
 
 // RolloutWaveSpec is one wave. It takes of the clusters that no wave before it took.
@@ -114,6 +119,8 @@ type RolloutWaveSpec struct {
 	Promotion string `json:"promotion,omitempty"`
 	// MaxFailures is as in RolloutStrategy, of this wave; without one any failure halts the rollout.
 	MaxFailures string `json:"maxFailures,omitempty"`
+	// Gates have to pass before the next wave begins, or before this one does.
+	Gates []RolloutGate `json:"gates,omitempty"`
 }
 
 // FleetSubscriptionDeleted ends the intent.
@@ -139,6 +146,8 @@ type RolloutStarted struct {
 	MaxConcurrent   int   `json:"maxConcurrent"`
 	MaxFailures     int   `json:"maxFailures"`
 	DeadlineSeconds int64 `json:"deadlineSeconds"`
+	// Windows are when clusters may be asked; none is always. Deadlines of clusters do not run outside of them.
+	Windows []Window `json:"windows,omitempty"`
 }
 
 // EventType implements Payload.
@@ -179,6 +188,8 @@ type RolloutWave struct {
 	Promotion      string   `json:"promotion"` // Automatic, Manual
 	MaxFailures    int      `json:"maxFailures"`
 	MaxUnreachable int      `json:"maxUnreachable"`
+	// Gates of the wave, with their defaults.
+	Gates []RolloutGate `json:"gates,omitempty"`
 }
 
 // Values of Promotion.
@@ -238,7 +249,7 @@ func (RolloutWavePassed) EventType() Type { return "fleet.rollout-wave-passed.v1
 // RolloutHalted says that the rollout directs no further cluster until a person has it go on.
 type RolloutHalted struct {
 	Wave   int    `json:"wave"`
-	Reason string `json:"reason"` // WaveFailures, Failures
+	Reason string `json:"reason"` // WaveFailures, Failures, GateFailed, GateDeadlineExceeded
 }
 
 // EventType implements Payload.

@@ -1088,6 +1088,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/fleet/rollouts/{subscription}/{number}/gates/{gate}/pass": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let the open wave go on without one of its gates
+         * @description Let the open wave go on without one of its gates.
+         */
+        post: operations["pass-rollout-gate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/fleet/rollouts/{subscription}/{number}/pause": {
         parameters: {
             query?: never;
@@ -4919,6 +4939,10 @@ export interface components {
              */
             version: number;
         };
+        PassGate: {
+            /** @description Why. It is kept outside the event log and can be erased */
+            reason: string;
+        };
         Permission: {
             /** @description Name of the binding; absent where the token itself gives the role */
             binding?: string;
@@ -5839,6 +5863,8 @@ export interface components {
             version?: number;
             /** @description In their order */
             waves: components["schemas"]["RolloutWave"][];
+            /** @description When clusters may be asked; always without one */
+            windows?: components["schemas"]["MaintenanceWindow"][];
         };
         RolloutCluster: {
             /**
@@ -5885,6 +5911,91 @@ export interface components {
             /** Format: int64 */
             waiting?: number;
         };
+        RolloutGate: {
+            /**
+             * Format: int64
+             * @description How long it may take to pass once it is due, before the rollout halts; 1800 without it
+             */
+            deadlineSeconds?: number;
+            /**
+             * @description CEL that has to hold. It names clusters, total, succeeded, failed, unreachable, skipped (CEL); status, body (HTTP); samples, value (Prometheus)
+             * @example clusters.all(c, c.phase == 'Succeeded')
+             */
+            expression?: string;
+            /**
+             * @description What it means that it does not hold. Wait, the default: it is evaluated again, until its deadline; Fail: the rollout halts
+             * @enum {string}
+             */
+            failurePolicy?: "Wait" | "Fail";
+            /**
+             * Format: int64
+             * @description Between two evaluations; 30 without it
+             */
+            intervalSeconds?: number;
+            /** @description A DNS-1123 label */
+            name: string;
+            /** @description PromQL */
+            query?: string;
+            /**
+             * Format: int64
+             * @description That the answer has; 200 without it
+             */
+            status?: number;
+            /**
+             * Format: int64
+             * @description How often in a row it has to hold; once without it
+             */
+            successes?: number;
+            /**
+             * Format: int64
+             * @description Of one request; 10 without it
+             */
+            timeoutSeconds?: number;
+            /**
+             * @description OperatorConditions: the operators that were changed run, and let themselves be upgraded; CEL: an expression over the clusters of the wave; HTTP: an address answers; Prometheus: an expression over the result of a query; Webhook: an address is asked for a verdict
+             * @enum {string}
+             */
+            type: "OperatorConditions" | "CEL" | "HTTP" | "Prometheus" | "Webhook";
+            /**
+             * @description Of HTTP and Webhook the address, of Prometheus that of its API, without /api/v1. It stands in the event log: no user, no query
+             * @example https://metrics.example.com
+             */
+            url?: string;
+            /**
+             * @description After the wave has settled and soaked, the default, or before its first cluster is changed
+             * @enum {string}
+             */
+            when?: "After" | "Before";
+        };
+        RolloutGateStatus: {
+            /** @description Commitment to these words, by which they are erased */
+            body?: string;
+            /** @description Why */
+            code?: string;
+            /** @description Its verdict is waited for */
+            due?: boolean;
+            name: string;
+            /** @description A person lets the wave go on without it */
+            overridden?: boolean;
+            /**
+             * Format: date-time
+             * @description Of the verdict
+             */
+            since?: string;
+            /** @enum {string} */
+            type: "OperatorConditions" | "CEL" | "HTTP" | "Prometheus" | "Webhook";
+            /** @description What of it is stored and cannot be opened */
+            unreadable?: components["schemas"]["Unreadable"][];
+            /**
+             * @description What it said last, since it is due; none before
+             * @enum {string}
+             */
+            verdict?: "Pass" | "Fail" | "Wait";
+            /** @enum {string} */
+            when: "After" | "Before";
+            /** @description What they said of it */
+            words?: string;
+        };
         RolloutStrategy: {
             /**
              * Format: int64
@@ -5908,6 +6019,8 @@ export interface components {
             maxUnreachable?: string;
             /** @description In their order; clusters that none takes are in one more at the end, rest */
             waves?: components["schemas"]["RolloutWaveSpec"][];
+            /** @description When clusters may be asked for a change; always without one. Deadlines of clusters do not run outside of them */
+            windows?: components["schemas"]["MaintenanceWindow"][];
         };
         RolloutTarget: {
             catalog: string;
@@ -5922,6 +6035,8 @@ export interface components {
         };
         RolloutWave: {
             clusters: components["schemas"]["RolloutCounts"];
+            /** @description What its gates say, of the wave that was opened last */
+            gates?: components["schemas"]["RolloutGateStatus"][];
             /** Format: int64 */
             maxFailures: number;
             /** Format: int64 */
@@ -5936,12 +6051,14 @@ export interface components {
             /** Format: int64 */
             soakSeconds?: number;
             /**
-             * @description Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
+             * @description Waiting for the wave before; WaitingForGates: a gate has not passed; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed
              * @enum {string}
              */
-            state: "Waiting" | "Progressing" | "Soaking" | "WaitingForPromotion" | "WaitingForClusters" | "Stopped" | "Passed";
+            state: "Waiting" | "Progressing" | "Soaking" | "WaitingForGates" | "WaitingForPromotion" | "WaitingForClusters" | "Stopped" | "Passed";
         };
         RolloutWaveSpec: {
+            /** @description What has to pass before the next wave begins, or before this one does */
+            gates?: components["schemas"]["RolloutGate"][];
             /** @description How many of its clusters may fail, as a number or a percentage, rounded down; none without it */
             maxFailures?: string;
             /** @description A DNS-1123 label */
@@ -10935,6 +11052,59 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["SkipCluster"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "pass-rollout-gate": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the fleet subscription; a DNS-1123 subdomain */
+                subscription: string;
+                number: number;
+                /** @description A DNS-1123 label */
+                gate: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PassGate"];
             };
         };
         responses: {

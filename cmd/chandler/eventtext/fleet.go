@@ -28,6 +28,8 @@ func fleetSentence(p events.Payload) string {
 		return clusterSettled(v)
 	case events.RolloutWavePassed:
 		return fmt.Sprintf("wave %d is as wanted", v.Wave)
+	case events.RolloutGatesDue, events.RolloutGateEvaluated, events.RolloutGateOverridden:
+		return gateSentence(p)
 	case events.RolloutHalted:
 		return fmt.Sprintf("HALTED in wave %d (%s): the change is asked of no further cluster until a person resumes it",
 			v.Wave, v.Reason)

@@ -14,15 +14,15 @@ const (
 	patternUnit = 10
 )
 
-// meter says what calls cost. The language's own measure takes a call for cheap wherever a type is known only
+// Meter says what calls cost. The language's own measure takes a call for cheap wherever a type is known only
 // when the rule is evaluated, which here is nearly everywhere, and a list for as large as its first level.
 //
 // A call is paid for when it is done. What looks at a text takes bounded time nevertheless, since a text grows by
 // joining, which pays for all of it. What looks at all inside a value asks before: see comparison and matches.
-type meter struct{}
+type Meter struct{}
 
 // CallCost implements interpreter.ActualCostEstimator.
-func (meter) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
+func (Meter) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	n := 0
 	switch function {
 	case operators.Add:

@@ -73,7 +73,7 @@ func compile(rule string) (*Rule, error) {
 	if why := unbounded(tree); why != "" {
 		return nil, invalid(rule, "%s", why)
 	}
-	program, err := env.Program(tree, cel.CostLimit(MaxCost), cel.CostTracking(meter{}), cel.CustomDecoratorV2(inOrder),
+	program, err := env.Program(tree, cel.CostLimit(MaxCost), cel.CostTracking(Meter{}), cel.CustomDecoratorV2(inOrder),
 		cel.CustomDecoratorV2(bounded))
 	if err != nil {
 		return nil, invalid(rule, "cannot be made ready: %s", err)

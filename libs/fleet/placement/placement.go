@@ -205,7 +205,7 @@ func counted(at string, s events.RolloutStrategy, spec events.RolloutWaveSpec, c
 	}
 	return events.RolloutWave{
 		Name: spec.Name, Clusters: clusters, SoakSeconds: spec.SoakSeconds, Promotion: promotion, MaxFailures: failures,
-		MaxUnreachable: away,
+		MaxUnreachable: away, Gates: slices.Clone(spec.Gates),
 	}, nil
 }
 

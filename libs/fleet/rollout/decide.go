@@ -7,7 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// Command is one of Pause, Resume, Promote, Skip, Retry and Abort: what people ask of a rollout.
+// Command is one of Pause, Resume, Promote, PassGate, Skip, Retry and Abort: what people ask of a rollout.
 type Command interface{ rolloutCommand() }
 
 // Pause has no further cluster directed.
@@ -16,7 +16,8 @@ type Pause struct{}
 // Resume has a paused or halted rollout go on.
 type Resume struct{}
 
-// Promote lets the wave after the open one begin: it stands for the wave's promotion, and ends its soak.
+// Promote lets the wave after the open one begin: it stands for the wave's promotion, and ends its soak. Its gates have
+// to pass nevertheless.
 type Promote struct{}
 
 // Skip leaves a cluster out. Reason is the commitment to the words of whoever asks.
@@ -53,6 +54,8 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 		return []events.Payload{events.RolloutResumed{}}, nil
 	case Promote:
 		return promote(s)
+	case PassGate:
+		return passGate(s, c)
 	case Skip:
 		return skip(s, c)
 	case Retry:

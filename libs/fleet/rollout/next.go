@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/installplan/window"
 )
 
 // Codes of why a rollout has halted, and why a cluster counts as failed without a fact that says so.
@@ -20,6 +21,8 @@ const (
 type World struct {
 	Now  time.Time
 	Seen map[string]Seen // by cluster
+	// Evaluated is what was heard last of gates of the open wave, by name.
+	Evaluated map[string]Evaluation
 }
 
 // Seen is what is known of one cluster. Its zero value is one that answers, and of which nothing is known.
@@ -49,16 +52,23 @@ type Directive func(cluster string, attempt int) string
 //	the change cannot be asked of a cluster                         settled as failed
 //	a cluster is away, before or after it was directed              settled as unreachable: it catches up later
 //	more failures than the wave or the whole may have               halted: the rest of this table does not hold
-//	the wave is settled, has soaked, is let go on                   passed
+//	the wave is settled and has soaked                              its gates are due
+//	a gate says something new                                       recorded
+//	a gate fails, or does not pass in time                          halted
+//	the wave is settled, has soaked, its gates pass, is let go on   passed
 //	the wave before has passed                                      opened
-//	a cluster of an opened wave is not directed, or is back         directed, within the bounds
+//	a cluster of an opened wave is not directed, or is back         directed, within the bounds and windows
 //	every wave has passed and nobody has to catch up                ended
 func Next(s State, w World, directive Directive) ([]events.Payload, error) {
 	if s.Phase == "" || s.Phase.Ended() {
 		return nil, nil
 	}
 	s.Clusters = maps.Clone(s.Clusters)
-	d := decision{state: s, world: w, directive: directive}
+	schedule, err := windows(s.Started)
+	if err != nil {
+		return nil, err
+	}
+	d := decision{state: s, world: w, directive: directive, schedule: schedule}
 	d.settle()
 	if d.state.Phase == Progressing && !d.halt() {
 		d.advance()
@@ -71,6 +81,7 @@ type decision struct {
 	state     State
 	world     World
 	directive Directive
+	schedule  window.Schedule // when clusters may be directed
 	out       []events.Payload
 	err       error
 }
@@ -107,7 +118,7 @@ func (d *decision) settled(name string, c Cluster) (events.RolloutClusterSettled
 	out := events.RolloutClusterSettled{Cluster: name, Directive: c.Directive}
 	waiting := c.Directive == "" && c.Outcome == ""
 	caused := c.Directive != "" && seen.Directive == c.Directive
-	late := c.Changing() && d.world.Now.Sub(c.Since) >= time.Duration(d.state.Started.DeadlineSeconds)*time.Second
+	late := c.Changing() && d.late(c)
 	switch {
 	case c.Outcome == events.ClusterSkipped || c.Outcome == events.ClusterFailed:
 		return out, false // a person decides what becomes of it
@@ -162,6 +173,9 @@ func (d *decision) advance() {
 		if d.state.Wave > none && d.state.Passed == d.state.Wave && d.passes() {
 			d.append(events.RolloutWavePassed{Wave: d.state.Wave})
 		}
+		if d.state.Phase != Progressing { // a gate halted it
+			return
+		}
 		if d.state.Passed <= d.state.Wave || d.state.Passed == len(d.state.Started.Waves) {
 			break
 		}
@@ -172,7 +186,8 @@ func (d *decision) advance() {
 		}
 	}
 	d.direct()
-	if d.err == nil && d.state.Passed == len(d.state.Started.Waves) && d.nobodyIsLeft() {
+	if d.err == nil && d.state.Phase == Progressing && d.state.Passed == len(d.state.Started.Waves) &&
+		d.nobodyIsLeft() {
 		d.append(events.RolloutEnded{Outcome: string(Succeeded)})
 	}
 }
@@ -183,12 +198,13 @@ func (d *decision) passes() bool {
 	if !settledWave(d.state, d.state.Wave) {
 		return false
 	}
-	if d.state.Promoted {
-		return true
-	}
-	if wave.Promotion == events.PromotionManual {
-		return false
-	}
+	return (d.state.Promoted || d.soaked(wave)) &&
+		d.gates(events.GateBefore) && d.gates(events.GateAfter) &&
+		(d.state.Promoted || wave.Promotion != events.PromotionManual)
+}
+
+// soaked says whether all clusters of a wave have been as wanted for as long as they have to be.
+func (d *decision) soaked(wave events.RolloutWave) bool {
 	soak := time.Duration(wave.SoakSeconds) * time.Second
 	for _, name := range wave.Clusters {
 		c := d.state.Clusters[name]
@@ -215,6 +231,9 @@ func settledWave(s State, wave int) bool {
 
 // direct asks the change of clusters of opened waves, within the bounds.
 func (d *decision) direct() {
+	if !d.mayDirect() {
+		return
+	}
 	changing := 0
 	d.each(func(_ string, c Cluster) {
 		if c.Changing() {

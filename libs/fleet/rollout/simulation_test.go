@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -24,7 +25,8 @@ const target = "sha256:target"
 
 // simulation is a rollout, its clusters, and everything that goes wrong between them: facts that come late, twice,
 // in another order or not at all, facts of rollouts before, clusters that fail, go away and return, controllers
-// that decide on old states, are killed before they append, and have clocks that differ, and people who interfere.
+// that decide on old states, are killed before they append, and have clocks that differ, gates that are evaluated too
+// early, too late and by several at once, windows that close, and people who interfere.
 // Everything follows from the seed.
 type simulation struct {
 	rng      *rand.Rand
@@ -34,6 +36,7 @@ type simulation struct {
 	names    []string
 	inbox    []message // facts on their way to the controllers
 	seen     map[string]rollout.Seen
+	gates    gatekeeper
 	broken   func(rollout.State, rollout.World) rollout.World
 	judge    judge
 	faults   bool // whether anything goes wrong still
@@ -69,6 +72,9 @@ func newSimulation(seed uint64) *simulation {
 		FleetSubscription: "gauge", Number: 2, Change: "Version", Target: events.RolloutTarget{Content: target},
 		MaxConcurrent: 1 + s.rng.IntN(4), MaxFailures: s.rng.IntN(3), DeadlineSeconds: 600,
 	}
+	if s.rng.IntN(4) == 0 {
+		started.Windows = halfHours()
+	}
 	for wave := range 1 + s.rng.IntN(4) {
 		w := events.RolloutWave{
 			Name: strconv.Itoa(wave), SoakSeconds: int64(s.rng.IntN(2) * 60), Promotion: events.PromotionAutomatic,
@@ -77,6 +83,7 @@ func newSimulation(seed uint64) *simulation {
 		if s.rng.IntN(5) == 0 {
 			w.Promotion = events.PromotionManual
 		}
+		w.Gates = s.drawGates()
 		for n := range s.rng.IntN(4) {
 			name := fmt.Sprintf("c%d-%d", wave, n)
 			w.Clusters = append(w.Clusters, name)
@@ -120,10 +127,12 @@ func (s *simulation) step() {
 	switch n := s.rng.IntN(100); {
 	case n < 40:
 		s.control()
-	case n < 70:
+	case n < 66:
 		s.work()
-	case n < 92:
+	case n < 80:
 		s.deliver()
+	case n < 92:
+		s.evaluate()
 	case n < 97 && s.faults:
 		c := s.clusters[s.pick()]
 		if c != nil {
@@ -147,7 +156,7 @@ func (s *simulation) control() {
 	if s.faults && s.rng.IntN(4) == 0 {
 		base = 1 + s.rng.IntN(len(s.log)) // has read the stream a while ago
 	}
-	w := rollout.World{Now: s.now, Seen: map[string]rollout.Seen{}}
+	w := rollout.World{Now: s.now, Seen: map[string]rollout.Seen{}, Evaluated: maps.Clone(s.gates.heard)}
 	if s.faults {
 		w.Now = w.Now.Add(time.Duration(s.rng.IntN(2000)-1000) * time.Millisecond)
 	}
@@ -225,7 +234,7 @@ func (s *simulation) deliver() {
 // interfere has a person ask something.
 func (s *simulation) interfere() {
 	var c rollout.Command
-	switch s.rng.IntN(6) {
+	switch s.rng.IntN(7) {
 	case 0:
 		c = rollout.Pause{}
 	case 1, 2:
@@ -233,6 +242,8 @@ func (s *simulation) interfere() {
 	case 3:
 		c = rollout.Promote{}
 	case 4:
+		c = rollout.PassGate{Gate: gateNames[s.rng.IntN(len(gateNames))], Reason: "salted"}
+	case 5:
 		c = rollout.Skip{Cluster: s.pick(), Reason: "salted"}
 	default:
 		c = rollout.Retry{Cluster: s.pick()}
@@ -251,7 +262,7 @@ func (s *simulation) run() {
 	for _, c := range s.clusters {
 		c.away, c.bad = false, false
 	}
-	for range 400 {
+	for range 800 { // windows are open for half of the time
 		state := s.state(len(s.log))
 		if state.Phase.Ended() {
 			return
@@ -264,6 +275,9 @@ func (s *simulation) run() {
 			if c.directive == "" {
 				s.seen[name] = c.facts[len(c.facts)-1]
 			}
+		}
+		for range gateNames {
+			s.evaluate()
 		}
 		s.control()
 	}
@@ -280,7 +294,9 @@ func (s *simulation) help(state rollout.State) {
 	if state.Phase != rollout.Progressing {
 		ask(rollout.Resume{})
 	}
-	ask(rollout.Promote{})
+	if at := max(state.Wave, 0); state.Started.Waves[at].Promotion == events.PromotionManual {
+		ask(rollout.Promote{}) // all others soak
+	}
 }
 
 // judge holds the log against the rules, by its own reading of it.
@@ -295,6 +311,7 @@ type judge struct {
 	changing map[string]string // cluster to directive
 	outcome  map[string]string
 	counted  map[string]bool // failures that count
+	gates    gateJudge
 }
 
 func (j *judge) fault(format string, args ...any) {
@@ -328,30 +345,39 @@ func (j *judge) judge(s *simulation, p events.Payload) {
 				j.wave[c] = i
 			}
 		}
+	case events.RolloutGatesDue, events.RolloutGateEvaluated, events.RolloutGateOverridden:
+		j.gates.judge(s, e)
 	case events.RolloutWaveOpened:
 		j.may(p)
+		j.gates = gateJudge{begun: s.now}
 		if e.Wave != j.opened || j.passed != j.opened {
 			j.fault("wave %d opened when %d were open and %d had passed", e.Wave, j.opened, j.passed)
 		}
 		j.opened++
 	case events.RolloutClusterDirected:
-		j.directed(e)
+		j.directed(s, e)
 	case events.RolloutClusterSettled:
 		j.settled(s, e)
 	case events.RolloutWavePassed:
 		j.may(p)
 		j.wavePassed(e)
+		j.gates.passed(j, e.Wave)
 	case events.RolloutClusterSkipped:
 		delete(j.changing, e.Cluster)
 		delete(j.counted, e.Cluster)
 		j.outcome[e.Cluster] = events.ClusterSkipped
+		j.moved(s, e.Cluster)
 	case events.RolloutClusterRetried:
 		delete(j.counted, e.Cluster)
 		delete(j.outcome, e.Cluster)
+		j.moved(s, e.Cluster)
 	case events.RolloutPaused, events.RolloutHalted:
 		j.stopped = true
+	case events.RolloutPromoted:
+		j.gates.promoted = true
 	case events.RolloutResumed:
 		j.stopped = false
+		j.gates.from, j.gates.soaked = len(s.log), time.Time{}
 		clear(j.counted)
 	case events.RolloutEnded, events.RolloutAborted:
 		j.ended = true
@@ -368,8 +394,9 @@ func (j *judge) may(p events.Payload) {
 	}
 }
 
-func (j *judge) directed(e events.RolloutClusterDirected) {
+func (j *judge) directed(s *simulation, e events.RolloutClusterDirected) {
 	j.may(e)
+	j.gates.directed(j, s, e.Cluster)
 	if j.wave[e.Cluster] >= j.opened || j.wave[e.Cluster] > j.passed {
 		j.fault("%s of wave %d was directed when %d waves were open and %d had passed", e.Cluster, j.wave[e.Cluster],
 			j.opened, j.passed)
@@ -387,6 +414,10 @@ func (j *judge) directed(e events.RolloutClusterDirected) {
 func (j *judge) settled(s *simulation, e events.RolloutClusterSettled) {
 	delete(j.changing, e.Cluster)
 	j.outcome[e.Cluster] = e.Outcome
+	j.moved(s, e.Cluster)
+	if e.Reason == rollout.ReasonDeadline {
+		j.gates.late(j, s, e.Cluster)
+	}
 	switch e.Outcome {
 	case events.ClusterFailed:
 		j.counted[e.Cluster] = true
@@ -464,6 +495,13 @@ func TestSimulationSeesFaults(t *testing.T) {
 			for cluster, seen := range w.Seen {
 				seen.Content = target
 				w.Seen[cluster] = seen
+			}
+			return w
+		},
+		"whatever a gate said": func(s rollout.State, w rollout.World) rollout.World {
+			for gate, e := range w.Evaluated {
+				e.Round = s.Gates.Round
+				w.Evaluated[gate] = e
 			}
 			return w
 		},

@@ -38,6 +38,8 @@ type State struct {
 	Passed int
 	// Promoted says that a person let the open wave be followed by the next one.
 	Promoted bool
+	// Gates is where the gates of the open wave stand.
+	Gates    Gates
 	Clusters map[string]Cluster
 }
 
@@ -83,6 +85,9 @@ func (s *State) apply(p events.Payload, at time.Time) error {
 	switch e := p.(type) {
 	case events.RolloutWaveOpened:
 		s.Wave, s.Promoted = e.Wave, false
+		s.Gates = Gates{Round: s.Gates.Round}
+	case events.RolloutGatesDue, events.RolloutGateEvaluated, events.RolloutGateOverridden:
+		s.Gates = s.Gates.with(e, at)
 	case events.RolloutWavePassed:
 		s.Passed = e.Wave + 1
 	case events.RolloutPromoted:
@@ -116,6 +121,7 @@ func started(e events.RolloutStarted, at time.Time) State {
 // resume forgives the failures so far: what made the rollout halt would make it halt again.
 func (s *State) resume() {
 	s.Phase, s.Reason = Progressing, ""
+	s.Gates = s.Gates.ended()
 	for name, c := range s.Clusters {
 		c.Forgiven = c.Outcome == events.ClusterFailed
 		s.Clusters[name] = c
@@ -144,6 +150,9 @@ func (s *State) applyCluster(p events.Payload, at time.Time) error {
 	if !ok {
 		return fmt.Errorf("rollout %d of %s: %s names cluster %q, which is in none of its waves", s.Started.Number,
 			s.Started.FleetSubscription, p.EventType(), name)
+	}
+	if c.Wave == s.Wave {
+		s.Gates = s.Gates.moved(p)
 	}
 	c = to(c)
 	c.Since = at

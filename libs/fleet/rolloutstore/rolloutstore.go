@@ -111,16 +111,16 @@ func (t table) wrap(err error) error {
 
 // load reads a rollout with one of its clusters, with every one, or with none.
 func (t table) load(ctx context.Context, cluster string) (s rollout.State, err error) {
-	var started json.RawMessage
+	var started, gates json.RawMessage
 	var phase string
-	err = t.tx.QueryRow(ctx, t.sql(`select phase, reason, wave, passed, promoted, started from @rollouts
+	err = t.tx.QueryRow(ctx, t.sql(`select phase, reason, wave, passed, promoted, started, gates from @rollouts
 		where tenant = $1 and fleet = $2 and number = $3`), t.key()...).
-		Scan(&phase, &s.Reason, &s.Wave, &s.Passed, &s.Promoted, &started)
+		Scan(&phase, &s.Reason, &s.Wave, &s.Passed, &s.Promoted, &started, &gates)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return rollout.State{}, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(started, &s.Started)
+		err = errors.Join(json.Unmarshal(started, &s.Started), json.Unmarshal(gates, &s.Gates))
 	}
 	if err != nil {
 		return s, t.wrap(err)
@@ -149,6 +149,10 @@ func (t table) load(ctx context.Context, cluster string) (s rollout.State, err e
 // put writes what an event made of a rollout.
 func (t table) put(ctx context.Context, before, after rollout.State, e eventlog.Recorded) error {
 	b := &pgx.Batch{}
+	gates, err := json.Marshal(after.Gates)
+	if err != nil {
+		return errs.Wrap(errs.Internal, err, "encode the gates of rollout %s/%d", t.fleet, t.number)
+	}
 	if before.Phase == "" {
 		started, err := json.Marshal(after.Started)
 		if err != nil {
@@ -159,8 +163,9 @@ func (t table) put(ctx context.Context, before, after rollout.State, e eventlog.
 			t.key(e.Version, string(after.Phase), after.Wave, after.Passed, started, e.Time)...)
 	} else {
 		b.Queue(t.sql(`update @rollouts set stream_version = $4, phase = $5, reason = $6, wave = $7, passed = $8,
-			promoted = $9, changed_at = $10 where tenant = $1 and fleet = $2 and number = $3`),
-			t.key(e.Version, string(after.Phase), after.Reason, after.Wave, after.Passed, after.Promoted, e.Time)...)
+			promoted = $9, changed_at = $10, gates = $11 where tenant = $1 and fleet = $2 and number = $3`),
+			t.key(e.Version, string(after.Phase), after.Reason, after.Wave, after.Passed, after.Promoted, e.Time,
+				gates)...)
 	}
 	for name, c := range after.Clusters {
 		if was, there := before.Clusters[name]; there && same(was, c) {

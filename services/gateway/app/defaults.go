@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/outbound"
 	"github.com/chandler-fleet/chandler/libs/source"
 	"github.com/chandler-fleet/chandler/services/gateway/cataloghook"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/authn/clientcert"
@@ -65,10 +66,10 @@ func readParts(cfg Config) (p parts, err error) {
 	if p.catalogGlobals, err = globalNamespaces("global-catalog-namespaces", cfg.GlobalCatalogNamespaces); err != nil {
 		return p, err
 	}
-	if p.proxies, err = networks("trusted-proxies", cfg.TrustedProxies); err != nil {
+	if p.proxies, err = outbound.Networks("trusted-proxies", cfg.TrustedProxies); err != nil {
 		return p, err
 	}
-	if p.hooked, err = networks("webhook-allowed-networks", cfg.WebhookNetworks); err != nil {
+	if p.hooked, err = outbound.Networks("webhook-allowed-networks", cfg.WebhookNetworks); err != nil {
 		return p, err
 	}
 	if p.origins, err = httpserver.ParseOrigins(cfg.Browsers.CORSOrigins); err != nil {
@@ -130,21 +131,6 @@ func globalNamespaces(name, setting string) (list []string, err error) {
 		list = append(list, ns)
 	}
 	return list, v.Err()
-}
-
-// networks reads a setting of networks with commas.
-func networks(name, setting string) (list []netip.Prefix, err error) {
-	for one := range strings.SplitSeq(setting, ",") {
-		if one = strings.TrimSpace(one); one == "" {
-			continue
-		}
-		n, err := netip.ParsePrefix(one)
-		if err != nil {
-			return nil, errs.New(errs.Invalid, "setting %s: %q is no network such as 10.0.0.0/8", name, one).At(name, "")
-		}
-		list = append(list, n.Masked())
-	}
-	return list, nil
 }
 
 func (p parts) defaultNames() map[string]bool {

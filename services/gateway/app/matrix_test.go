@@ -302,6 +302,9 @@ func probes() map[string]probe {
 		"abort-rollout":         {verb: "update", resource: "rollouts", about: ofFleet},
 		"promote-rollout":       {verb: "update", resource: "rollouts", about: ofFleet, body: map[string]any{}},
 		"retry-rollout-cluster": {verb: "update", resource: "rollouts", about: ofFleet},
+		"pass-rollout-gate": {
+			verb: "update", resource: "rollouts", about: ofFleet, body: fleetmodel.PassGate{Reason: "x"},
+		},
 		"skip-rollout-cluster": {
 			verb: "update", resource: "rollouts", about: ofFleet, body: fleetmodel.SkipCluster{Reason: "x"},
 		},
@@ -555,7 +558,7 @@ func (m *matrix) request(path string, p probe, w where) (string, any) {
 		body = c
 	}
 	return strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64), "/tokens/{id}", "/tokens/absent",
-		"{tenant}", "default", "{subscription}", "absent", "{number}", "1",
+		"{tenant}", "default", "{subscription}", "absent", "{number}", "1", "{gate}", "absent",
 		"/clusters/{cluster}/skip", "/clusters/east-1/skip", "/clusters/{cluster}/retry", "/clusters/east-1/retry",
 		"{cluster}", w.cluster, "{namespace}", w.namespace, "{name}", name, "{catalog}", catalog, "{package}", object,
 		"{id}", id).Replace("/api/v1" + path), body

@@ -157,7 +157,8 @@ func TestEveryRouteWantsAToken(t *testing.T) {
 	b.exec("gateway", `update gateway.tokens set expires = now() - interval '1 second' where id = 'token-old'`)
 	doc := must[struct{ Paths map[string]map[string]any }](b, 200, b.do("GET", "/api/v1/openapi.json", nil))
 	fill := strings.NewReplacer("/bodies/{id}", "/bodies/c1:"+strings.Repeat("0", 64),
-		"{cluster}", "a", "{namespace}", "a", "{name}", "a", "{catalog}", "a", "{package}", "a", "{tenant}", "a",
+		"{cluster}", "a", "{gate}", "a", "{namespace}", "a", "{name}", "a", "{catalog}",
+		"a", "{package}", "a", "{tenant}", "a",
 		"{subscription}", "a", "{number}", "1", "{id}", "00000000-0000-0000-0000-000000000000")
 	routes, limited := 0, 0
 	for path, methods := range doc.Paths {
@@ -215,6 +216,8 @@ func validBody(method, path string) any {
 		return nil
 	case strings.HasPrefix(path, "/api/v1/fleet/subscriptions/"):
 		return wantedEverywhere()
+	case strings.HasSuffix(path, "/gates/a/pass"):
+		return fleetmodel.PassGate{Reason: "a"}
 	case strings.HasSuffix(path, "/clusters/a/skip"):
 		return fleetmodel.SkipCluster{Reason: "a"}
 	case path == "/api/v1/clusters":

@@ -114,6 +114,7 @@ func checkStrategy(v *rule.Violations, s events.RolloutStrategy) {
 	if s.DeadlineSeconds != 0 {
 		checkRange(v, "/strategy/deadlineSeconds", s.DeadlineSeconds, MinDeadlineSeconds, MaxDeadlineSeconds)
 	}
+	checkWindows(v, s.Windows)
 	if !checkItems(v, "/strategy/waves", len(s.Waves), MaxWaves) {
 		return
 	}
@@ -134,6 +135,7 @@ func checkStrategy(v *rule.Violations, s events.RolloutStrategy) {
 		checkAmount(v, at+"/maxFailures", w.MaxFailures)
 		checkRange(v, at+"/soakSeconds", w.SoakSeconds, 0, MaxSoakSeconds)
 		v.OneOf(at+"/promotion", w.Promotion, events.PromotionAutomatic, events.PromotionManual)
+		checkGates(v, at+"/gates", w.Gates)
 	}
 }
 

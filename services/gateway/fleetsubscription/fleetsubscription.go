@@ -113,6 +113,7 @@ func normal(s events.FleetSubscriptionSpec) events.FleetSubscriptionSpec {
 			s.Strategy.Waves[i].Promotion = events.PromotionAutomatic
 		}
 	}
+	normalGates(&s.Strategy)
 	if len(s.Strategy.Waves) == 0 {
 		s.Strategy.Waves = nil
 	}

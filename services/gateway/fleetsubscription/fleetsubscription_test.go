@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/gate"
 	"github.com/chandler-fleet/chandler/libs/fleet/placement"
 	"github.com/chandler-fleet/chandler/services/gateway/approvalpolicy"
 	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
@@ -34,11 +35,18 @@ func full() events.FleetSubscriptionSpec {
 			Waves: []events.RolloutWaveSpec{
 				{
 					Name: "canary", Selector: "ring=0", Size: "10%", SoakSeconds: 60, Promotion: "Manual",
-					MaxFailures: "1",
+					MaxFailures: "1", Gates: []events.RolloutGate{
+						{
+							Name: "answers", Type: events.GateHTTP, When: events.GateAfter, Status: 200, Successes: 1,
+							URL: "https://ports.example.com/health", FailurePolicy: events.GateWaits,
+							IntervalSeconds: 30, TimeoutSeconds: 10, DeadlineSeconds: 1800,
+						},
+					},
 				},
 				{Name: "early", Promotion: "Automatic"},
 			},
 			MaxConcurrent: 5, MaxFailures: "5%", MaxUnreachable: "10%", DeadlineSeconds: 600,
+			Windows: []events.Window{{Start: "22:00", Minutes: 60, TimeZone: "UTC"}},
 		},
 	}
 }
@@ -51,6 +59,8 @@ func TestDecide(t *testing.T) {
 	mixed.Placement.Clusters = []string{"west", "east-*", "west"}
 	mixed.OperatorGroup.Spec.TargetNamespaces = []string{"quay", "ports"}
 	mixed.Approval, mixed.DeletionPolicy, mixed.Strategy.Waves[1].Promotion = "", "", ""
+	g := &mixed.Strategy.Waves[0].Gates[0]
+	g.When, g.Status, g.Successes, g.FailurePolicy, g.IntervalSeconds, g.TimeoutSeconds = "", 0, 0, "", 0, 0
 	other := full()
 	other.Strategy.MaxConcurrent = 6
 	another := full()
@@ -228,6 +238,26 @@ func TestCheck(t *testing.T) {
 		"wave's promotion": {
 			wave(func(w *events.RolloutWaveSpec) { w.Promotion = "Never" }), "/strategy/waves/0/promotion",
 			rule.OneOf,
+		},
+		"window": {
+			func(s *spec) { s.Strategy.Windows[0].TimeZone = "CEST" }, "/strategy/windows/0/timeZone",
+			approvalpolicy.RuleWindow,
+		},
+		"gates": {
+			wave(func(w *events.RolloutWaveSpec) { w.Gates = make([]events.RolloutGate, gate.MaxGates+1) }),
+			"/strategy/waves/0/gates", rule.MaxItems,
+		},
+		"gate's name": {
+			wave(func(w *events.RolloutWaveSpec) { w.Gates = append(w.Gates, w.Gates[0]) }),
+			"/strategy/waves/0/gates/1/name", rule.Unique,
+		},
+		"gate's type": {
+			wave(func(w *events.RolloutWaveSpec) { w.Gates[0] = events.RolloutGate{Name: "a", Type: "Person"} }),
+			"/strategy/waves/0/gates/0/type", rule.OneOf,
+		},
+		"gate's expression": {
+			wave(func(w *events.RolloutWaveSpec) { w.Gates[0].Expression = "body.a ==" }),
+			"/strategy/waves/0/gates/0/expression", fleetsubscription.RuleGate,
 		},
 	} {
 		s := full()

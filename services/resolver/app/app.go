@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
+	"github.com/chandler-fleet/chandler/libs/outbound"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -20,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/gates"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 )
 
@@ -39,6 +41,8 @@ type Config struct {
 	Workers   int // scopes that are resolved at once
 	Retention service.Retention
 	Bodies    bodies.Secrets // the keys of configurations
+	// GateNetworks are those that gates of rollouts may lead to although only this site reaches them, with commas.
+	GateNetworks string
 }
 
 // Settings declares the settings.
@@ -46,6 +50,9 @@ func (c *Config) Settings(s *service.Settings) {
 	c.Config.Settings(s)
 	c.Retention.Settings(s)
 	c.Bodies.Of("resolver").Declare(s.Secret)
+	s.String(&c.GateNetworks, "gate-allowed-networks", "",
+		"networks, with commas, that gates of rollouts may lead to although only this site reaches them, such as "+
+			"10.1.0.0/16; gates lead to public addresses alone without it")
 	s.Int(&c.Workers, "resolve-workers", defaultWorkers, "scopes that are resolved at once")
 }
 
@@ -59,6 +66,7 @@ type App struct {
 	worker   *worker
 	rebuilds *projection.Rebuilder
 	fleet    *fleetController
+	gates    *gateKeeper
 }
 
 // New connects to Postgres and NATS, waiting for those that are away, and refuses a schema that does
@@ -101,6 +109,12 @@ func (a *App) wire(keys bodies.Keys) error {
 		newIdentity: randomIdentity, metrics: seen, rendering: render.Known,
 	}
 	a.fleet = newFleetController(tables.Fleets, views, a.Telemetry.Log)
+	allowed, err := outbound.Networks("gate-allowed-networks", a.cfg.GateNetworks)
+	if err != nil {
+		return err
+	}
+	a.gates = newGateKeeper(tables.Fleets, gates.New(allowed), a.Telemetry.Log, a.fleet.wake)
+	a.fleet.due = a.gates.wake
 	a.consumer = &bus.Consumer{
 		Name: consumerName, Log: a.Log, Pool: a.Pool, Bus: a.Bus, Types: tables.Projection.Types(),
 		Logger: a.Telemetry.Log,
@@ -127,6 +141,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("consumer", a.consumer.Run)
 	g.Add("rebuilds", a.rebuilds.Run)
 	g.Add("fleet", a.fleet.run)
+	g.Add("gates", a.gates.run)
 	g.Add("renderings", (&renderings{worker: a.worker}).run)
 	g.Add("explain", func(ctx context.Context) error { return a.Bus.Serve(ctx, ExplainSubject, a.worker.explain) })
 	g.Add("why", func(ctx context.Context) error { return a.Bus.Serve(ctx, WhySubject, a.worker.why) })

@@ -27,6 +27,8 @@ type fleetController struct {
 	views  *catalogview.Views
 	log    *slog.Logger
 	now    func() time.Time
+	// due is called when gates are to be evaluated.
+	due func()
 	// woken holds one element from when the log brought news until it is looked at.
 	woken chan struct{}
 }
@@ -92,6 +94,9 @@ func (c *fleetController) bringUpToDate(ctx context.Context, name fleetstore.Nam
 		}
 		for _, p := range made.Rollout {
 			c.log.InfoContext(ctx, "a rollout went on", "fleetSubscription", name.Name, "event", string(p.EventType()))
+			if _, gates := p.(events.RolloutGatesDue); gates && c.due != nil {
+				c.due()
+			}
 		}
 		if len(made.Rollout) == 0 {
 			return nil
@@ -107,7 +112,9 @@ func (c *fleetController) decide(ctx context.Context, s fleet.State) (made fleet
 		return made, nil
 	}
 	if s.Last.Phase != "" && !s.Last.Phase.Ended() {
-		made.Rollout, err = rollout.Next(s.Last, rollout.World{Now: c.now(), Seen: s.World()}, directives(s))
+		made.Rollout, err = rollout.Next(s.Last, rollout.World{
+			Now: c.now(), Seen: s.World(), Evaluated: s.Evaluated,
+		}, directives(s))
 		return made, err
 	}
 	members, err := s.Members()

@@ -70,6 +70,8 @@ type fleet struct {
 	gateway *bus.Bus
 	// rendering is what the resolvers that are started from now on render by; nil is as this release does.
 	rendering *render.Versions
+	// gateNetworks are those that gates of the resolvers that are started from now on may lead to.
+	gateNetworks string
 }
 
 func newFleet(t testing.TB) *fleet {
@@ -92,7 +94,7 @@ func (f *fleet) start() (stop func()) {
 	f.t.Helper()
 	a, err := app.New(f.ctx, app.Config{Config: service.Config{
 		DatabaseURL: f.db.URL("resolver"), NATS: f.nats.Access("resolver"), OpsListen: "127.0.0.1:0", Drain: patience,
-	}, Bodies: bodiestest.Secrets()}, f.tel)
+	}, Bodies: bodiestest.Secrets(), GateNetworks: f.gateNetworks}, f.tel)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -42,6 +42,8 @@ type State struct {
 	LastVersion int64
 	// Seen is what is known of the attempts of the newest rollout, by cluster.
 	Seen map[string]rollout.Seen
+	// Evaluated is what gates of the newest rollout said last, by name.
+	Evaluated map[string]rollout.Evaluation
 	// Tried is the newest rollout of each cluster, whatever number it has, once no rollout goes on.
 	Tried map[string]Try
 }
@@ -169,7 +171,7 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 		FleetSubscription: s.Name, Number: s.Last.Started.Number + 1, Stream: s.Stream, Version: s.Version,
 		Change: s.change(target), Intent: s.Intent(), Target: target, Waves: waves,
 		MaxConcurrent: s.Spec.Strategy.MaxConcurrent, MaxFailures: failures,
-		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds,
+		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds, Windows: s.Spec.Strategy.Windows,
 	}
 	if out.MaxConcurrent == 0 {
 		out.MaxConcurrent = DefaultMaxConcurrent

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +27,8 @@ a document of kind FleetSubscription, and shown and deleted by chandler get, des
 	}
 	c.AddCommand(statusCommand(a), rolloutsCommand(a), whyCommand(a), previewCommand(a), diffCommand(a),
 		treeCommand(a), historyCommand(a),
-		pauseCommand(a), resumeCommand(a), promoteCommand(a), abortCommand(a), skipCommand(a), retryCommand(a))
+		pauseCommand(a), resumeCommand(a), promoteCommand(a), passGateCommand(a), abortCommand(a), skipCommand(a),
+		retryCommand(a))
 	return c
 }
 
@@ -110,8 +112,8 @@ func statusCommand(a *command.Env) *cobra.Command {
 	var o chosen
 	c := &cobra.Command{
 		Use: "status [NAME]", Short: "Show where fleet subscriptions and their rollouts stand",
-		Long: `Without a name, shows all fleet subscriptions with their newest rollout. With a name, shows the waves of its rollout and
-the clusters that have failed, are away, or are being changed. In the bar of a wave # is a cluster that has what it
+		Long: `Without a name, shows all fleet subscriptions with their newest rollout. With a name, shows the waves of its rollout,
+what the gates of the open one say, and the clusters that have failed, are away, or are being changed. In the bar of a wave # is a cluster that has what it
 should, ! one that failed or is away, > one that is being changed, and a point one that waits.`,
 		Example: "  chandler fleet status\n  chandler fleet status gauges",
 		Args:    cobra.MaximumNArgs(1),
@@ -162,6 +164,7 @@ func status(ctx context.Context, a *command.Env, c *client.Client, name string, 
 	p.Line("Fleet subscription", name)
 	p.Line("Waits for", kinds.WaitsText(f.Status.WaitsFor))
 	kinds.DescribeRollout(p, now)
+	kinds.DescribeGates(p, now)
 	listClusters(p, now)
 	if text := nextStep(now); text != "" {
 		p.Line("Next", text)
@@ -199,6 +202,9 @@ func listClusters(p *printer.Page, r fleetmodel.Rollout) {
 func nextStep(r fleetmodel.Rollout) string {
 	switch r.Phase {
 	case "Halted":
+		if strings.HasPrefix(r.Reason, "Gate") {
+			return "chandler fleet resume " + r.FleetSubscription + " has the gates evaluated anew; pass-gate goes on without one"
+		}
 		return "chandler fleet why " + r.FleetSubscription + " CLUSTER says why; retry, skip, resume or abort"
 	case "Paused":
 		return "chandler fleet resume " + r.FleetSubscription

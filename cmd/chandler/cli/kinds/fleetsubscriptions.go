@@ -159,6 +159,9 @@ func waveText(w fleetmodel.RolloutWaveSpec) string {
 	if w.MaxFailures != "" {
 		parts = append(parts, "at most "+w.MaxFailures+" fail")
 	}
+	for _, g := range w.Gates {
+		parts = append(parts, "gate "+g.Name+" ("+g.Type+")")
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -189,6 +192,9 @@ func DescribeRollout(p *printer.Page, r fleetmodel.Rollout) {
 	p.Line("  Brings", r.Target.CSV)
 	p.Line("  Phase", RolloutPhase(r))
 	p.Line("  Clusters", CountsText(r.Clusters))
+	if r.Phase == "Progressing" {
+		p.Line("  Window", nextWindowText(r.Windows, p.Now()))
+	}
 	p.When("  Started", r.StartedAt)
 	p.When("  Changed", r.UpdatedAt)
 	p.Section("Waves")

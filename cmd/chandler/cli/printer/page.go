@@ -48,6 +48,9 @@ func NewPage(w io.Writer, now func() time.Time) *Page {
 // Age is how long ago a time was.
 func (p *Page) Age(t time.Time) string { return Age(p.now(), t) }
 
+// Now is the time by which ages are counted.
+func (p *Page) Now() time.Time { return p.now() }
+
 // Flush writes the page.
 func (p *Page) Flush() error { return p.w.Flush() }
 

@@ -20,6 +20,7 @@ const (
 	tagFleet      = "Fleet subscriptions"
 	pathRollout   = "/fleet/rollouts/{subscription}/{number}"
 	pathInRollout = pathRollout + "/clusters/{cluster}"
+	pathGate      = pathRollout + "/gates/{gate}"
 )
 
 // FleetSubscriptionPath is a fleet subscription in a path.
@@ -88,6 +89,8 @@ func (h fleetHandlers) rollouts(a *API) {
 		"Let the wave after the open one begin"), h.promoteRollout)
 	register(a, update, operation(http.MethodPost, pathRollout+"/abort", "abort-rollout", tagFleet,
 		"End a rollout; nothing is undone"), h.abortRollout)
+	register(a, update, operation(http.MethodPost, pathGate+"/pass", "pass-rollout-gate", tagFleet,
+		"Let the open wave go on without one of its gates"), h.passRolloutGate)
 	register(a, update, operation(http.MethodPost, pathInRollout+"/skip", "skip-rollout-cluster", tagFleet,
 		"Leave a cluster out of a rollout"), h.skipRolloutCluster)
 	register(a, update, operation(http.MethodPost, pathInRollout+"/retry", "retry-rollout-cluster", tagFleet,
@@ -270,6 +273,20 @@ func (h fleetHandlers) promoteRollout(
 	ctx context.Context, who model.Caller, in *promoteRolloutInput,
 ) (*written[fleetmodel.Rollout], error) {
 	r, err := h.Intents.Fleets.Promote(ctx, who, in.rollout(), in.Body)
+	return wrote(r, r.Position, "", err)
+}
+
+type passRolloutGateInput struct {
+	RolloutPath
+	Gate string `path:"gate" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	TryQuery
+	Body fleetmodel.PassGate
+}
+
+func (h fleetHandlers) passRolloutGate(
+	ctx context.Context, who model.Caller, in *passRolloutGateInput,
+) (*written[fleetmodel.Rollout], error) {
+	r, err := h.Intents.Fleets.PassGate(ctx, who, in.rollout(), in.Gate, in.Body)
 	return wrote(r, r.Position, "", err)
 }
 

@@ -59,21 +59,23 @@ type FleetPreference struct {
 
 // RolloutStrategy is how a change reaches the clusters.
 type RolloutStrategy struct {
-	Waves           []RolloutWaveSpec `json:"waves,omitempty" maxItems:"20" nullable:"false" doc:"In their order; clusters that none takes are in one more at the end, rest"`
-	MaxConcurrent   int               `json:"maxConcurrent,omitempty" minimum:"0" maximum:"100000" doc:"How many clusters are being changed at a time; 10 without it"`
-	MaxFailures     string            `json:"maxFailures,omitempty" maxLength:"16" example:"5%" doc:"How many clusters of the whole may fail, as a number or a percentage; one more halts the rollout. What the waves allow together without it"`
-	MaxUnreachable  string            `json:"maxUnreachable,omitempty" maxLength:"16" example:"10%" doc:"How many clusters of a wave may be away: they are changed when they are back. With more the wave waits; none without it"`
-	DeadlineSeconds int64             `json:"deadlineSeconds,omitempty" minimum:"60" maximum:"604800" doc:"How long one cluster may take before it counts as failed; 1800 without it"`
+	Waves           []RolloutWaveSpec         `json:"waves,omitempty" maxItems:"20" nullable:"false" doc:"In their order; clusters that none takes are in one more at the end, rest"`
+	MaxConcurrent   int                       `json:"maxConcurrent,omitempty" minimum:"0" maximum:"100000" doc:"How many clusters are being changed at a time; 10 without it"`
+	MaxFailures     string                    `json:"maxFailures,omitempty" maxLength:"16" example:"5%" doc:"How many clusters of the whole may fail, as a number or a percentage; one more halts the rollout. What the waves allow together without it"`
+	MaxUnreachable  string                    `json:"maxUnreachable,omitempty" maxLength:"16" example:"10%" doc:"How many clusters of a wave may be away: they are changed when they are back. With more the wave waits; none without it"`
+	DeadlineSeconds int64                     `json:"deadlineSeconds,omitempty" minimum:"60" maximum:"604800" doc:"How long one cluster may take before it counts as failed; 1800 without it"`
+	Windows         []model.MaintenanceWindow `json:"windows,omitempty" maxItems:"14" nullable:"false" doc:"When clusters may be asked for a change; always without one. Deadlines of clusters do not run outside of them"`
 }
 
 // RolloutWaveSpec is one wave. It takes of the clusters that no wave before it took.
 type RolloutWaveSpec struct {
-	Name        string `json:"name" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
-	Selector    string `json:"selector,omitempty" maxLength:"1024" doc:"Of labels; all clusters that are left without it"`
-	Size        string `json:"size,omitempty" maxLength:"16" example:"10%" doc:"How many of those, as a number or a percentage, rounded up; all without it"`
-	SoakSeconds int64  `json:"soakSeconds,omitempty" minimum:"0" maximum:"2592000" doc:"How long the wave has to be as wanted before the next one begins"`
-	Promotion   string `json:"promotion,omitempty" enum:"Automatic,Manual" doc:"What lets the next wave begin: Automatic without it, Manual a person"`
-	MaxFailures string `json:"maxFailures,omitempty" maxLength:"16" doc:"How many of its clusters may fail, as a number or a percentage, rounded down; none without it"`
+	Name        string        `json:"name" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	Selector    string        `json:"selector,omitempty" maxLength:"1024" doc:"Of labels; all clusters that are left without it"`
+	Size        string        `json:"size,omitempty" maxLength:"16" example:"10%" doc:"How many of those, as a number or a percentage, rounded up; all without it"`
+	SoakSeconds int64         `json:"soakSeconds,omitempty" minimum:"0" maximum:"2592000" doc:"How long the wave has to be as wanted before the next one begins"`
+	Promotion   string        `json:"promotion,omitempty" enum:"Automatic,Manual" doc:"What lets the next wave begin: Automatic without it, Manual a person"`
+	MaxFailures string        `json:"maxFailures,omitempty" maxLength:"16" doc:"How many of its clusters may fail, as a number or a percentage, rounded down; none without it"`
+	Gates       []RolloutGate `json:"gates,omitempty" maxItems:"10" nullable:"false" doc:"What has to pass before the next wave begins, or before this one does"`
 }
 
 // SetFleetSubscription makes a fleet subscription, or replaces all of it.
@@ -121,8 +123,11 @@ func (s FleetSubscriptionSpec) Event(config string) events.FleetSubscriptionSpec
 	for _, p := range s.Placement.Prefer {
 		out.Placement.Prefer = append(out.Placement.Prefer, events.FleetPreference(p))
 	}
+	for _, w := range s.Strategy.Windows {
+		out.Strategy.Windows = append(out.Strategy.Windows, events.Window(w))
+	}
 	for _, w := range s.Strategy.Waves {
-		out.Strategy.Waves = append(out.Strategy.Waves, events.RolloutWaveSpec(w))
+		out.Strategy.Waves = append(out.Strategy.Waves, waveEvent(w))
 	}
 	return out
 }
@@ -150,8 +155,9 @@ func FleetSpec(e events.FleetSubscriptionSpec) FleetSubscriptionSpec {
 	for _, p := range e.Placement.Prefer {
 		out.Placement.Prefer = append(out.Placement.Prefer, FleetPreference(p))
 	}
+	out.Strategy.Windows = windows(e.Strategy.Windows)
 	for _, w := range e.Strategy.Waves {
-		out.Strategy.Waves = append(out.Strategy.Waves, RolloutWaveSpec(w))
+		out.Strategy.Waves = append(out.Strategy.Waves, waveSpec(w))
 	}
 	return out
 }

@@ -12,21 +12,22 @@ import (
 
 // Rollout is one change that reaches clusters wave by wave.
 type Rollout struct {
-	FleetSubscription string        `json:"fleetSubscription"`
-	Number            int           `json:"number" doc:"Of the rollouts of this fleet subscription, from 1"`
-	Change            string        `json:"change" enum:"Version,Intent,Membership" doc:"Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen"`
-	Target            RolloutTarget `json:"target" doc:"What every cluster gets, however catalogs move meanwhile"`
-	Phase             string        `json:"phase" enum:"Progressing,Paused,Halted,Succeeded,Aborted,Superseded" doc:"Paused by a person, Halted by itself"`
-	Reason            string        `json:"reason,omitempty" doc:"Code of why it has halted"`
-	Clusters          RolloutCounts `json:"clusters" doc:"Of all waves"`
-	Waves             []RolloutWave `json:"waves" nullable:"false" doc:"In their order"`
-	MaxConcurrent     int           `json:"maxConcurrent" doc:"How many clusters are being changed at a time"`
-	MaxFailures       int           `json:"maxFailures" doc:"How many clusters of the whole may fail"`
-	DeadlineSeconds   int64         `json:"deadlineSeconds" doc:"How long one cluster may take"`
-	StartedAt         time.Time     `json:"startedAt"`
-	UpdatedAt         time.Time     `json:"updatedAt"`
-	Version           int64         `json:"version,omitempty" doc:"Of its stream of events"`
-	Position          string        `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	FleetSubscription string                    `json:"fleetSubscription"`
+	Number            int                       `json:"number" doc:"Of the rollouts of this fleet subscription, from 1"`
+	Change            string                    `json:"change" enum:"Version,Intent,Membership" doc:"Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen"`
+	Target            RolloutTarget             `json:"target" doc:"What every cluster gets, however catalogs move meanwhile"`
+	Phase             string                    `json:"phase" enum:"Progressing,Paused,Halted,Succeeded,Aborted,Superseded" doc:"Paused by a person, Halted by itself"`
+	Reason            string                    `json:"reason,omitempty" doc:"Code of why it has halted"`
+	Clusters          RolloutCounts             `json:"clusters" doc:"Of all waves"`
+	Waves             []RolloutWave             `json:"waves" nullable:"false" doc:"In their order"`
+	MaxConcurrent     int                       `json:"maxConcurrent" doc:"How many clusters are being changed at a time"`
+	MaxFailures       int                       `json:"maxFailures" doc:"How many clusters of the whole may fail"`
+	DeadlineSeconds   int64                     `json:"deadlineSeconds" doc:"How long one cluster may take"`
+	Windows           []model.MaintenanceWindow `json:"windows,omitempty" nullable:"false" doc:"When clusters may be asked; always without one"`
+	StartedAt         time.Time                 `json:"startedAt"`
+	UpdatedAt         time.Time                 `json:"updatedAt"`
+	Version           int64                     `json:"version,omitempty" doc:"Of its stream of events"`
+	Position          string                    `json:"position,omitempty" doc:"Of the write, in answers to writes"`
 }
 
 // RolloutTarget is what every cluster of a rollout gets.
@@ -47,21 +48,23 @@ const (
 	WaveSoaking     = "Soaking"
 	WavePromotion   = "WaitingForPromotion"
 	WaveUnreachable = "WaitingForClusters"
+	WaveGates       = "WaitingForGates"
 	WaveStopped     = "Stopped"
 	WavePassed      = "Passed"
 )
 
 // RolloutWave is one wave of a rollout.
 type RolloutWave struct {
-	Name           string           `json:"name"`
-	State          string           `json:"state" enum:"Waiting,Progressing,Soaking,WaitingForPromotion,WaitingForClusters,Stopped,Passed" doc:"Waiting for the wave before; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed"`
-	Clusters       RolloutCounts    `json:"clusters"`
-	SoakSeconds    int64            `json:"soakSeconds,omitempty"`
-	Promotion      string           `json:"promotion" enum:"Automatic,Manual"`
-	Promoted       bool             `json:"promoted,omitempty" doc:"A person has let the next wave begin"`
-	MaxFailures    int              `json:"maxFailures"`
-	MaxUnreachable int              `json:"maxUnreachable"`
-	Members        []RolloutCluster `json:"members,omitempty" nullable:"false" doc:"By name, in answers about one rollout"`
+	Name           string              `json:"name"`
+	State          string              `json:"state" enum:"Waiting,Progressing,Soaking,WaitingForGates,WaitingForPromotion,WaitingForClusters,Stopped,Passed" doc:"Waiting for the wave before; WaitingForGates: a gate has not passed; Soaking: all is settled, and it has to stay so for some time; WaitingForClusters: more are away than may be; Stopped: the rollout has halted, is paused, or ended before the wave had passed"`
+	Clusters       RolloutCounts       `json:"clusters"`
+	SoakSeconds    int64               `json:"soakSeconds,omitempty"`
+	Promotion      string              `json:"promotion" enum:"Automatic,Manual"`
+	Promoted       bool                `json:"promoted,omitempty" doc:"A person has let the next wave begin"`
+	MaxFailures    int                 `json:"maxFailures"`
+	MaxUnreachable int                 `json:"maxUnreachable"`
+	Gates          []RolloutGateStatus `json:"gates,omitempty" nullable:"false" doc:"What its gates say, of the wave that was opened last"`
+	Members        []RolloutCluster    `json:"members,omitempty" nullable:"false" doc:"By name, in answers about one rollout"`
 }
 
 // RolloutCounts are clusters by their state.
@@ -157,13 +160,14 @@ func CountedRollout(s rollout.State, count []RolloutCounts) Rollout {
 	out := Rollout{
 		FleetSubscription: e.FleetSubscription, Number: e.Number, Change: e.Change, Phase: string(s.Phase),
 		Reason: s.Reason, Waves: []RolloutWave{}, MaxConcurrent: e.MaxConcurrent, MaxFailures: e.MaxFailures,
-		DeadlineSeconds: e.DeadlineSeconds, Target: TargetOf(e.Target),
+		DeadlineSeconds: e.DeadlineSeconds, Windows: windows(e.Windows), Target: TargetOf(e.Target),
 	}
 	for i, w := range e.Waves {
 		c := count[i]
 		wave := RolloutWave{
 			Name: w.Name, Clusters: c, SoakSeconds: w.SoakSeconds, Promotion: w.Promotion, MaxFailures: w.MaxFailures,
 			MaxUnreachable: w.MaxUnreachable, Promoted: s.Promoted && i == s.Wave, State: WaveProgressing,
+			Gates: gatesOf(s, i),
 		}
 		switch {
 		case i < s.Passed:
@@ -172,6 +176,8 @@ func CountedRollout(s rollout.State, count []RolloutCounts) Rollout {
 			wave.State = WaveWaiting
 		case s.Phase != rollout.Progressing:
 			wave.State = WaveStopped
+		case len(s.DueGates()) > 0:
+			wave.State = WaveGates
 		case c.Waiting+c.Changing > 0:
 		case c.Unreachable > w.MaxUnreachable:
 			wave.State = WaveUnreachable

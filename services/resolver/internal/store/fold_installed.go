@@ -41,6 +41,19 @@ func (f *installedFolds) removed(ctx context.Context, tx pgx.Tx, e eventlog.Reco
 	return f.dirty.markOwn(ctx, tx, scopeOf(e, cluster, namespace))
 }
 
+// condition notes whether an operator lets itself be upgraded. No scope is dirty: the executor asks the operator
+// itself.
+func (f *installedFolds) condition(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.OperatorConditionChanged,
+) error {
+	cluster, namespace, name, err := splitSubject(e.Subject)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, `update resolver.installed set upgradeable = $5 where tenant = $1 and cluster = $2
+		and namespace = $3 and name = $4`, e.Tenant, cluster, namespace, name, p.Upgradeable)
+}
+
 // put adds what the plan knows of the CSV: its properties, what it replaced, and who subscribed to it.
 func (f *installedFolds) put(ctx context.Context, tx pgx.Tx, tenant string, p events.CSVPhaseChanged) error {
 	err := exec(ctx, tx, `insert into resolver.installed

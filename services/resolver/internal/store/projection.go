@@ -91,6 +91,7 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 		events.InstallPlanFinished{}, events.InstallPlanFailed{})
 	on(t, installed.changed)
 	on(t, installed.removed)
+	on(t, installed.condition)
 	fleets(t, fleet)
 	return t
 }
@@ -102,7 +103,8 @@ func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
 	each(t, f.Rollout, events.RolloutStarted{}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{},
 		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
 		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
-		events.RolloutClusterRetried{}, events.RolloutAborted{})
+		events.RolloutClusterRetried{}, events.RolloutAborted{}, events.RolloutGatesDue{},
+		events.RolloutGateEvaluated{}, events.RolloutGateOverridden{})
 	also(t, f.Subscription, events.SubscriptionCreated{}, events.SubscriptionChanged{}, events.SubscriptionDeleted{})
 	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},
 		events.ClusterCordoned{},
@@ -177,7 +179,8 @@ func (p *Projection) Checkpoint(ctx context.Context, consumer string) (at events
 
 // Making is what a rebuild makes of the resolver's tables. Those that it does not name are no folds of the log: what
 // decisions consulted and said (inputs, explanations, plan_documents, content_references), what the last one of a scope
-// asked (reads, wanted_images), counters (scopes), samples, previews and the cache package_apis.
+// asked (reads, wanted_images), what was asked of gates (gate_evaluations), counters (scopes), samples, previews and
+// the cache package_apis.
 func (s *Store) Making(consumer *bus.Consumer) projection.Making {
 	return projection.Making{
 		Consumer: consumer, Schema: "resolver", Handle: s.Projection.Fold,

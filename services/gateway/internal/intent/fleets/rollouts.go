@@ -79,18 +79,35 @@ func (s *Service) Promote(
 func (s *Service) Skip(
 	ctx context.Context, who model.Caller, of Rollout, cluster string, in fleetmodel.SkipCluster,
 ) (fleetmodel.Rollout, error) {
-	said, err := words(in.Reason)
+	return s.decideFor(ctx, who, of, in.Reason, func(reason string) rollout.Command {
+		return rollout.Skip{Cluster: cluster, Reason: reason}
+	})
+}
+
+// PassGate lets the open wave go on without one of its gates. The words of whoever asks are kept as those of Skip.
+func (s *Service) PassGate(
+	ctx context.Context, who model.Caller, of Rollout, gate string, in fleetmodel.PassGate,
+) (fleetmodel.Rollout, error) {
+	return s.decideFor(ctx, who, of, in.Reason, func(reason string) rollout.Command {
+		return rollout.PassGate{Gate: gate, Reason: reason}
+	})
+}
+
+// decideFor decides with the commitment to a reason, which is stored only where the command leads to an event.
+func (s *Service) decideFor(
+	ctx context.Context, who model.Caller, of Rollout, reason string, command func(reason string) rollout.Command,
+) (fleetmodel.Rollout, error) {
+	said, err := words(reason)
 	if err != nil {
 		return fleetmodel.Rollout{}, err
 	}
 	return s.decide(ctx, who, of, func(ctx context.Context, u *unit.Work, now rollout.State) (rollout.Command, error) {
-		c := rollout.Skip{Cluster: cluster}
-		comes, err := rollout.Decide(now, c)
+		comes, err := rollout.Decide(now, command(""))
 		if err != nil || len(comes) == 0 {
-			return c, err
+			return command(""), err
 		}
-		c.Reason, err = bodies.Commit(ctx, u, store.KindPlanReason, []byte(said), "")
-		return c, err
+		commitment, err := bodies.Commit(ctx, u, store.KindPlanReason, []byte(said), "")
+		return command(commitment), err
 	})
 }
 

@@ -3,37 +3,20 @@ package webhooks
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
-	"syscall"
 	"time"
 
-	"github.com/chandler-fleet/chandler/libs/errs"
-	"github.com/chandler-fleet/chandler/libs/reach"
+	"github.com/chandler-fleet/chandler/libs/outbound"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/webhook"
 )
 
-const (
-	// maxAnswer bounds what is read of an answer, whose status is all that counts.
-	maxAnswer = 4 << 10
-	// maxAnswerHeader bounds its headers.
-	maxAnswerHeader = 16 << 10
-	// maxIdleConns bounds the connections that are kept for the next event, of all receivers.
-	maxIdleConns = 256
-	// maxIdleOfHost bounds those of one host: that of a chat takes the messages of many webhooks. With width alone
-	// nearly every message of twenty webhooks to one host made a connection of its own.
-	maxIdleOfHost = maxIdleConns / 2
-	// idleConn is how long one is kept.
-	idleConn = 90 * time.Second
-)
+// maxAnswer bounds what is read of an answer, whose status is all that counts.
+const maxAnswer = 4 << 10
 
 // Answer is what became of an attempt.
 type Answer struct {
@@ -52,28 +35,7 @@ type Sender struct{ client *http.Client }
 
 // NewSender makes a sender.
 func NewSender(allowed []netip.Prefix) *Sender {
-	guard := reach.Guard{Allowed: allowed}
-	dialer := net.Dialer{
-		Timeout: webhook.Timeout,
-		// The address is known here, and the connection is not made yet.
-		ControlContext: func(_ context.Context, _, found string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(found)
-			if err != nil {
-				return err
-			}
-			return guard.Check(at.Addr())
-		},
-	}
-	return &Sender{client: &http.Client{
-		Timeout:       webhook.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{ // without a proxy: it would connect where the guard does not see it
-			DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableCompression: true,
-			MaxIdleConns: maxIdleConns, MaxIdleConnsPerHost: maxIdleOfHost, IdleConnTimeout: idleConn,
-			TLSHandshakeTimeout: webhook.Timeout, MaxResponseHeaderBytes: maxAnswerHeader,
-			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
-		},
-	}}
+	return &Sender{client: outbound.Client(allowed, webhook.Timeout)}
 }
 
 // deliver sends one event of a webhook once. An error says that it cannot be written; all else is an answer.
@@ -126,25 +88,19 @@ func (s *Sender) send(req *http.Request) Answer {
 	return a
 }
 
-// nowhere is one sentence for a name that is not known, one that leads where webhooks may not, and an address that they
-// may not: apart they would tell which names there are in the network here.
+// nowhere is the sentence for an address that is not known, or not allowed.
 const nowhere = "its address is not known, or none that webhooks may lead to"
 
-// reasonOf says what went wrong in words that tell nothing of the network here, and stay the same while it goes on.
+// reasonOf says what went wrong in words that stay the same while it goes on.
 func reasonOf(err error) string {
-	var unknown *net.DNSError
-	var refused *errs.Error
-	var timeout interface{ Timeout() bool }
-	var certificate *tls.CertificateVerificationError
-	var authority x509.UnknownAuthorityError
-	switch {
-	case errors.As(err, &refused), errors.As(err, &unknown):
+	switch outbound.TroubleOf(err) {
+	case outbound.Nowhere:
 		return nowhere
-	case errors.As(err, &certificate), errors.As(err, &authority):
+	case outbound.Certificate:
 		return "its certificate is not good"
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case outbound.Timeout:
 		return fmt.Sprintf("it did not answer within %s", webhook.Timeout)
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case outbound.Refused:
 		return "it refused the connection"
 	default:
 		return "the connection failed"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/outbound"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/webhook"
 )
@@ -36,7 +37,7 @@ func TestSender(t *testing.T) {
 		}
 	})
 	mux.HandleFunc("/headers", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Long", strings.Repeat("x", 2*maxAnswerHeader))
+		w.Header().Set("X-Long", strings.Repeat("x", 2*outbound.MaxHeader))
 	})
 	mux.HandleFunc("/garbage", func(w http.ResponseWriter, _ *http.Request) {
 		conn, out, err := http.NewResponseController(w).Hijack()

@@ -21,7 +21,13 @@ func started(number int) events.RolloutStarted {
 		FleetSubscription: "gauges", Number: number, Change: events.ChangeIntent, MaxConcurrent: 10, MaxFailures: 1,
 		DeadlineSeconds: 600, Target: events.RolloutTarget{Package: "gauge", CSV: "gauge.v1.0.0", Version: "1.0.0"},
 		Waves: []events.RolloutWave{
-			{Name: "canary", Clusters: []string{"east-1"}, Promotion: events.PromotionManual},
+			{
+				Name: "canary", Clusters: []string{"east-1"}, Promotion: events.PromotionManual,
+				Gates: []events.RolloutGate{
+					{Name: "health", Type: events.GateHTTP, When: events.GateAfter},
+					{Name: "errors", Type: events.GatePrometheus, When: events.GateAfter},
+				},
+			},
 			{
 				Name: "rest", Clusters: []string{"east-2", "east-3"}, Promotion: events.PromotionAutomatic,
 				MaxUnreachable: 1,
@@ -124,6 +130,7 @@ func TestReader(t *testing.T) {
 	if _, err := r.Get(t.Context(), viewtest.Eve, "gauges"); !errs.Is(err, errs.NotFound) {
 		t.Errorf("another tenant reads the fleet subscription: %v", err)
 	}
+	gateStatus(t, e, r)
 	e.Fold(events.KindFleetSubscription, "gauges", events.FleetSubscriptionDeleted{})
 	if items, _, err := r.List(t.Context(), viewtest.Ann, model.Page{Limit: 9}); err != nil || len(items) != 0 {
 		t.Errorf("deleted: %+v, %v", items, err)
@@ -133,5 +140,29 @@ func TestReader(t *testing.T) {
 	}
 	if err := e.Try(events.KindRollout, "gauges/2", events.RolloutClusterRetried{Cluster: "no"}); err == nil {
 		t.Error("an event of a cluster that is in no wave was taken")
+	}
+}
+
+// gateStatus: what gates say is shown of the wave that is open, also in lists.
+func gateStatus(t *testing.T, e *viewtest.Env, r *fleet.Reader) {
+	t.Helper()
+	e.Fold(events.KindRollout, "gauges/3", started(3), events.RolloutWaveOpened{Wave: 0},
+		events.RolloutGatesDue{Wave: 0, When: events.GateAfter, Round: 1},
+		events.RolloutGateEvaluated{Wave: 0, Gate: "health", Round: 1, Verdict: events.VerdictWait, Code: "TimedOut"},
+		events.RolloutGateOverridden{Wave: 0, Gate: "errors", Reason: "c1:01"})
+	got, err := r.Rollout(t.Context(), viewtest.Ann, "gauges", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := r.Rollouts(t.Context(), viewtest.Ann, fleetmodel.RolloutFilter{Page: model.Page{Limit: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wave := range []fleetmodel.RolloutWave{got.Waves[0], list[0].Waves[0]} {
+		g := wave.Gates
+		if wave.State != fleetmodel.WaveGates || len(g) != 2 || !g[0].Due || g[0].Verdict != events.VerdictWait ||
+			g[0].Code != "TimedOut" || g[0].Since.IsZero() || g[1].Due || !g[1].Overridden || g[1].Body != "c1:01" {
+			t.Errorf("the wave is %+v", wave)
+		}
 	}
 }

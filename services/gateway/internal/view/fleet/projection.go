@@ -23,7 +23,7 @@ const (
 
 // Projection folds the events of fleet subscriptions and rollouts.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 1, []string{subscriptions, rollouts, clusters},
+	return readmodel.Projection(Name, 2, []string{subscriptions, rollouts, clusters},
 		append(readmodel.OnAll(events.KindRollout, rolloutEvent), readmodel.On(set), readmodel.On(deleted))...)
 }
 

@@ -19,7 +19,7 @@ import (
 
 // rolloutColumns leave out which clusters are in each wave: of a list nobody asks for them, and there may be thousands.
 const rolloutColumns = `select r.fleet, r.number, r.stream_version, r.phase, r.reason, r.wave, r.passed, r.promoted,
-	r.started_at, r.changed_at, (r.started - 'waves') || jsonb_build_object('waves', coalesce((select
+	r.gates, r.started_at, r.changed_at, (r.started - 'waves') || jsonb_build_object('waves', coalesce((select
 		jsonb_agg(w.one - 'clusters' order by w.i) from jsonb_array_elements(r.started -> 'waves') with ordinality w(one, i)),
 		'[]')) as started
 	from rollouts r`
@@ -33,6 +33,7 @@ type rolloutRow struct {
 	Wave          int
 	Passed        int
 	Promoted      bool
+	Gates         rollout.Gates
 	StartedAt     time.Time
 	ChangedAt     time.Time
 	Started       events.RolloutStarted
@@ -41,7 +42,7 @@ type rolloutRow struct {
 func (r rolloutRow) state() rollout.State {
 	return rollout.State{
 		Started: r.Started, Phase: rollout.Phase(r.Phase), Reason: r.Reason, Wave: r.Wave, Passed: r.Passed,
-		Promoted: r.Promoted,
+		Promoted: r.Promoted, Gates: r.Gates,
 	}
 }
 
@@ -140,9 +141,36 @@ func (r *Reader) Rollout(
 			return err
 		}
 		out = x.dated(fleetmodel.WholeRollout(s))
+		if err := r.addGateWords(ctx, tx, who.Tenant, &out); err != nil {
+			return err
+		}
 		return r.addWords(ctx, tx, who.Tenant, &out)
 	})
 	return out, err
+}
+
+// addGateWords adds what people said who overrode gates.
+func (r *Reader) addGateWords(ctx context.Context, tx pgx.Tx, tenant string, out *fleetmodel.Rollout) error {
+	var said []*fleetmodel.RolloutGateStatus
+	var bodies []string
+	for _, wave := range out.Waves {
+		for i := range wave.Gates {
+			if g := &wave.Gates[i]; g.Body != "" {
+				said, bodies = append(said, g), append(bodies, g.Body)
+			}
+		}
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	opened, err := r.Bodies.Read(ctx, tx, tenant, bodies...)
+	if err != nil {
+		return err
+	}
+	for _, g := range said {
+		g.Words = string(opened.Text(g.Body, model.PartReason, &g.Unreadable))
+	}
+	return nil
 }
 
 // skip is what a person said who left a cluster out.

@@ -254,12 +254,15 @@ func loadRollout(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	s.Seen = map[string]rollout.Seen{}
 	var cluster string
 	var seen rollout.Seen
-	_, err = pgx.ForEachRow(rows, []any{
+	if _, err = pgx.ForEachRow(rows, []any{
 		&cluster, &seen.Directive, &seen.Outcome, &seen.Reason, &seen.Content, &seen.Cause,
 	}, func() error {
 		s.Seen[cluster] = seen
 		return nil
-	})
+	}); err != nil {
+		return err
+	}
+	s.Evaluated, err = loadEvaluated(ctx, tx, s.Tenant, s.Name, number)
 	return err
 }
 

@@ -1,0 +1,1 @@
+alter table gateway.rollouts drop column gates;

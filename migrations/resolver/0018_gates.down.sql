@@ -1,0 +1,3 @@
+drop table resolver.gate_evaluations;
+alter table resolver.installed drop column upgradeable;
+alter table resolver.rollouts drop column gates;
