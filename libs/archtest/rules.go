@@ -147,7 +147,9 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "rollouts in tables, alike in the services that keep them",
 		},
 		{
-			Packages: []string{"libs/fleet/..."}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true,
+			Packages: []string{"libs/fleet/..."}, May: []string{
+				pureStd, "libs/errs", "libs/events", "libs/fleet/budget",
+			}, Pure: true,
 			Why: "rollouts are decided in one place, by whoever asks and whoever carries out (ADR 0071)",
 		},
 		{Packages: []string{"libs/operatorgroup"}, May: []string{
@@ -498,7 +500,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{
 			Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure,
-				"libs/source", "libs/fleet/placement", "libs/fleet/rollout",
+				"libs/source", "libs/fleet/budget", "libs/fleet/placement", "libs/fleet/rollout",
 				"libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true,
 			Why: "cores of a service: rules without I/O",
 		},

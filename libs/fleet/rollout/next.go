@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/budget"
 )
 
 // Codes of why a rollout has halted, and why a cluster counts as failed without a fact that says so.
@@ -20,6 +21,8 @@ const (
 type World struct {
 	Now  time.Time
 	Seen map[string]Seen // by cluster
+	// Budget bounds how many clusters of the tenant may be changed within an hour, by all rollouts together.
+	Budget budget.Budget
 }
 
 // Seen is what is known of one cluster. Its zero value is one that answers, and of which nothing is known.
@@ -221,17 +224,17 @@ func (d *decision) direct() {
 			changing++
 		}
 	})
-	d.each(func(name string, c Cluster) {
-		due := c.Directive == "" && c.Outcome == "" || c.Outcome == events.ClusterUnreachable
-		if !due || d.world.Seen[name].Away || changing >= d.state.Started.MaxConcurrent {
+	may, _ := d.world.Budget.Left(due(d.state, d.world), d.world.Now)
+	for _, name := range may {
+		if changing >= d.state.Started.MaxConcurrent {
 			return
 		}
 		changing++
-		attempt := c.Attempt + 1
+		attempt := d.state.Clusters[name].Attempt + 1
 		d.append(events.RolloutClusterDirected{
 			Cluster: name, Attempt: attempt, Directive: d.directive(name, attempt),
 		})
-	})
+	}
 }
 
 // nobodyIsLeft says whether no cluster is being changed or has to catch up.

@@ -25,7 +25,7 @@ reaches them wave by wave, and halts by itself when more clusters fail than it a
 a document of kind FleetSubscription, and shown and deleted by chandler get, describe and delete fleetsubscription.`,
 	}
 	c.AddCommand(statusCommand(a), rolloutsCommand(a), whyCommand(a),
-		pauseCommand(a), resumeCommand(a), promoteCommand(a), abortCommand(a), skipCommand(a), retryCommand(a))
+		pauseCommand(a), resumeCommand(a), promoteCommand(a), abortCommand(a), skipCommand(a), retryCommand(a), budgetCommand(a))
 	return c
 }
 
@@ -160,6 +160,7 @@ func status(ctx context.Context, a *command.Env, c *client.Client, name string, 
 	p := printer.NewPage(a.Out, a.Now)
 	p.Line("Fleet subscription", name)
 	p.Line("Waits for", kinds.WaitsText(f.Status.WaitsFor))
+	p.Line("Held back", kinds.HeldText(f.Status.HeldBack))
 	kinds.DescribeRollout(p, now)
 	listClusters(p, now)
 	if text := nextStep(now); text != "" {
