@@ -4196,6 +4196,46 @@ COMMENT ON TABLE resolver.explanations IS 'why something cannot be planned, by d
 
 COMMENT ON COLUMN resolver.explanations.created IS 'when it was written, or last found to be needed';
 
+CREATE TABLE resolver.fleet_allowances (
+    tenant text NOT NULL,
+    event uuid NOT NULL,
+    changed integer NOT NULL,
+    leaving integer NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY resolver.fleet_allowances FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.fleet_allowances OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.fleet_allowances IS 'what persons allowed beyond the bounds, for an hour each';
+
+CREATE TABLE resolver.fleet_budgets (
+    tenant text NOT NULL,
+    changed integer NOT NULL,
+    leaving integer NOT NULL
+);
+
+ALTER TABLE ONLY resolver.fleet_budgets FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.fleet_budgets OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.fleet_budgets IS 'bounds of mass changes of tenants that have set some; 0 is none';
+
+CREATE TABLE resolver.fleet_changes (
+    tenant text NOT NULL,
+    event uuid NOT NULL,
+    kind text NOT NULL,
+    cluster text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY resolver.fleet_changes FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.fleet_changes OWNER TO chandler_owner;
+
+COMMENT ON TABLE resolver.fleet_changes IS 'clusters that fleet subscriptions changed or let go of, which the bounds count';
+
 CREATE TABLE resolver.fleet_subscriptions (
     tenant text NOT NULL,
     name text NOT NULL,
@@ -4204,7 +4244,8 @@ CREATE TABLE resolver.fleet_subscriptions (
     spec jsonb NOT NULL,
     deleted boolean DEFAULT false NOT NULL,
     due boolean DEFAULT true NOT NULL,
-    waits text DEFAULT ''::text NOT NULL
+    waits text DEFAULT ''::text NOT NULL,
+    held jsonb
 );
 
 ALTER TABLE ONLY resolver.fleet_subscriptions FORCE ROW LEVEL SECURITY;
@@ -4247,6 +4288,7 @@ COMMENT ON COLUMN resolver.gate_evaluations.evaluation IS 'id of the one that is
 COMMENT ON COLUMN resolver.gate_evaluations.successes IS 'how often in a row it held';
 
 COMMENT ON COLUMN resolver.gate_evaluations.result IS 'id of the evaluation that the columns behind it tell of';
+COMMENT ON COLUMN resolver.fleet_subscriptions.held IS 'why and how many clusters are held back; null where none is';
 
 CREATE TABLE resolver.inputs (
     tenant text NOT NULL,
@@ -4579,6 +4621,25 @@ CREATE VIEW resolver_api.explanations WITH (security_barrier='true') AS
 ALTER TABLE resolver_api.explanations OWNER TO chandler_owner;
 
 COMMENT ON VIEW resolver_api.explanations IS 'why something cannot be planned, by digest';
+
+CREATE VIEW resolver_api.fleet_changes WITH (security_barrier='true') AS
+ SELECT c.tenant,
+    c.kind,
+    c.cluster,
+    c.at
+   FROM resolver.fleet_changes c
+  WHERE ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = c.tenant));
+
+ALTER TABLE resolver_api.fleet_changes OWNER TO chandler_owner;
+
+CREATE VIEW resolver_api.fleet_held WITH (security_barrier='true') AS
+ SELECT f.tenant,
+    f.name,
+    f.held
+   FROM resolver.fleet_subscriptions f
+  WHERE ((f.held IS NOT NULL) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = f.tenant)));
+
+ALTER TABLE resolver_api.fleet_held OWNER TO chandler_owner;
 
 CREATE VIEW resolver_api.fleet_waits WITH (security_barrier='true') AS
  SELECT f.tenant,
@@ -5043,6 +5104,15 @@ ALTER TABLE ONLY resolver.dirty
 ALTER TABLE ONLY resolver.explanations
     ADD CONSTRAINT explanations_pkey PRIMARY KEY (tenant, digest);
 
+ALTER TABLE ONLY resolver.fleet_allowances
+    ADD CONSTRAINT fleet_allowances_pkey PRIMARY KEY (tenant, event);
+
+ALTER TABLE ONLY resolver.fleet_budgets
+    ADD CONSTRAINT fleet_budgets_pkey PRIMARY KEY (tenant);
+
+ALTER TABLE ONLY resolver.fleet_changes
+    ADD CONSTRAINT fleet_changes_pkey PRIMARY KEY (tenant, event);
+
 ALTER TABLE ONLY resolver.fleet_subscriptions
     ADD CONSTRAINT fleet_subscriptions_pkey PRIMARY KEY (tenant, name);
 
@@ -5213,6 +5283,8 @@ CREATE INDEX directives_rollout ON resolver.directives USING btree (tenant, flee
 CREATE INDEX dirty_turn ON resolver.dirty USING btree (lane, tenant, cluster, marked);
 
 CREATE INDEX explanations_created ON resolver.explanations USING btree (created);
+
+CREATE INDEX fleet_changes_at ON resolver.fleet_changes USING btree (tenant, at);
 
 CREATE INDEX inputs_created ON resolver.inputs USING btree (created);
 
@@ -6007,6 +6079,12 @@ ALTER TABLE resolver.dirty ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.explanations ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE resolver.fleet_allowances ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.fleet_budgets ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE resolver.fleet_changes ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE resolver.fleet_subscriptions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE resolver.gate_evaluations ENABLE ROW LEVEL SECURITY;
@@ -6100,6 +6178,24 @@ CREATE POLICY tenant ON resolver.dirty USING (((tenant = ( SELECT
         END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 CREATE POLICY tenant ON resolver.explanations USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON resolver.fleet_allowances USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON resolver.fleet_budgets USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON resolver.fleet_changes USING (((tenant = ( SELECT
         CASE
             WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
             ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
@@ -6961,6 +7057,12 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.dirty TO chandler_r
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.explanations TO chandler_resolver;
 
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.fleet_allowances TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.fleet_budgets TO chandler_resolver;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.fleet_changes TO chandler_resolver;
+
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.fleet_subscriptions TO chandler_resolver;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE resolver.gate_evaluations TO chandler_resolver;
@@ -7004,6 +7106,16 @@ GRANT SELECT ON TABLE resolver_api.explanations TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_resolver;
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_installer;
 GRANT SELECT ON TABLE resolver_api.explanations TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE resolver_api.fleet_changes TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.fleet_changes TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.fleet_changes TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.fleet_changes TO chandler_catalog_indexer;
+
+GRANT SELECT ON TABLE resolver_api.fleet_held TO chandler_gateway;
+GRANT SELECT ON TABLE resolver_api.fleet_held TO chandler_resolver;
+GRANT SELECT ON TABLE resolver_api.fleet_held TO chandler_installer;
+GRANT SELECT ON TABLE resolver_api.fleet_held TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE resolver_api.fleet_waits TO chandler_gateway;
 GRANT SELECT ON TABLE resolver_api.fleet_waits TO chandler_resolver;

@@ -159,7 +159,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{
 			Packages: []string{"libs/fleet/rollout"}, Pure: true,
-			May: []string{pureStd, "libs/errs", "libs/events", "libs/installplan/window"},
+			May: []string{pureStd, "libs/errs", "libs/events", "libs/fleet/budget", "libs/installplan/window"},
 			Why: "rollouts are decided in one place; their windows are those of plans",
 		},
 		{
@@ -514,7 +514,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{
 			Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure,
-				"libs/source", "libs/fleet/placement", "libs/fleet/rollout", "libs/fleet/gate",
+				"libs/source", "libs/fleet/budget", "libs/fleet/placement", "libs/fleet/rollout", "libs/fleet/gate",
 				"libs/installplan/window",
 				"libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true,
 			Why: "cores of a service: rules without I/O",

@@ -8,6 +8,6 @@ func All() []Definition {
 	return slices.Concat(
 		clusterEvents(), catalogEvents(), catalogSecretEvents(), policyEvents(), operatorGroupEvents(),
 		subscriptionEvents(), installPlanEvents(), csvEvents(), accessEvents(), retentionEvents(), webhookEvents(),
-		fleetEvents(),
+		fleetEvents(), fleetBudgetEvents(),
 	)
 }

@@ -43,6 +43,7 @@ const (
 
 	KindFleetSubscription Kind = "fleetsubscription"
 	KindRollout           Kind = "rollout"
+	KindFleetBudget       Kind = "fleetbudget"
 )
 
 // namespaceStream is the UUIDv5 namespace of stream ids. It is arbitrary and must never change.

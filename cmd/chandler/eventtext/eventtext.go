@@ -148,6 +148,8 @@ func sentence(p events.Payload) string {
 		return quotaSentence(v)
 	case events.EffectsResumed:
 		return "plans are resumed; a person accepted epoch " + strconv.FormatInt(v.Epoch, 10)
+	case events.FleetBudgetSet, events.FleetBudgetAllowed, events.FleetBudgetExhausted:
+		return fleetBudgetSentence(v)
 	default:
 		return fleetSentence(p)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/budget"
 	"github.com/chandler-fleet/chandler/libs/installplan/window"
 )
 
@@ -23,6 +24,8 @@ type World struct {
 	Seen map[string]Seen // by cluster
 	// Evaluated is what was heard last of gates of the open wave, by name.
 	Evaluated map[string]Evaluation
+	// Budget bounds how many clusters of the tenant may be changed within an hour, by all rollouts together.
+	Budget budget.Budget
 }
 
 // Seen is what is known of one cluster. Its zero value is one that answers, and of which nothing is known.
@@ -240,17 +243,17 @@ func (d *decision) direct() {
 			changing++
 		}
 	})
-	d.each(func(name string, c Cluster) {
-		due := c.Directive == "" && c.Outcome == "" || c.Outcome == events.ClusterUnreachable
-		if !due || d.world.Seen[name].Away || changing >= d.state.Started.MaxConcurrent {
+	may, _ := d.world.Budget.Left(due(d.state, d.world), d.world.Now)
+	for _, name := range may {
+		if changing >= d.state.Started.MaxConcurrent {
 			return
 		}
 		changing++
-		attempt := c.Attempt + 1
+		attempt := d.state.Clusters[name].Attempt + 1
 		d.append(events.RolloutClusterDirected{
 			Cluster: name, Attempt: attempt, Directive: d.directive(name, attempt),
 		})
-	})
+	}
 }
 
 // nobodyIsLeft says whether no cluster is being changed or has to catch up.

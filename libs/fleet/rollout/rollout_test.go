@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/budget"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 )
 
@@ -67,6 +68,45 @@ var canaryDone = []events.Payload{
 	events.RolloutWavePassed{},
 	events.RolloutWaveOpened{Wave: 1},
 	directed("a"), directed("b"),
+}
+
+// TestBudget: no cluster is directed beyond the budget of mass changes, whatever changed the others; one that is
+// counted already is; who waits is told, however many are changed at a time.
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	wide := story()
+	wide.Waves = []events.RolloutWave{{Name: "all", Clusters: []string{"a", "b", "c", "d"}, MaxFailures: 4}}
+	s := fold(t, wide, events.RolloutWaveOpened{})
+	for name, c := range map[string]struct {
+		limit      int
+		changes    []string
+		made, wait string
+	}{
+		"no bound":          {0, []string{"x", "y"}, "a b", ""},
+		"some are left":     {3, []string{"x", "y"}, "a", "b c d"},
+		"none is left":      {2, []string{"x", "y"}, "", "a b c d"},
+		"counted already":   {2, []string{"x", "d"}, "d", "a b c"},
+		"fewer at a time":   {3, nil, "a b", "d"},
+		"enough for all":    {4, nil, "a b", ""},
+		"lowered meanwhile": {1, []string{"x", "y", "c"}, "c", "a b d"},
+	} {
+		w := rollout.World{Now: noon, Budget: budget.Budget{Limit: c.limit, Changes: map[string]time.Time{}}}
+		for _, x := range c.changes {
+			w.Budget.Changes[x] = noon
+		}
+		out, err := rollout.Next(s, w, func(cluster string, _ int) string { return cluster + "/1" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made []string
+		for _, p := range out {
+			made = append(made, p.(events.RolloutClusterDirected).Cluster)
+		}
+		wait, err := rollout.HeldBack(s, w, out)
+		if err != nil || strings.Join(made, " ") != c.made || strings.Join(wait, " ") != c.wait {
+			t.Errorf("%s: directed %v, held back %v, %v; want %q, %q", name, made, wait, err, c.made, c.wait)
+		}
+	}
 }
 
 // TestNext: each row of the table above Next.

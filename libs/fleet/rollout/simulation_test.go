@@ -7,10 +7,12 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/budget"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 )
 
@@ -40,6 +42,18 @@ type simulation struct {
 	broken   func(rollout.State, rollout.World) rollout.World
 	judge    judge
 	faults   bool // whether anything goes wrong still
+	tenant   ledger
+}
+
+// ledger is what all rollouts of the tenant changed, and how much they may.
+type ledger struct {
+	limit   int // 0 is none
+	allowed []budget.Allowance
+	changes map[string]time.Time
+}
+
+func (l ledger) budget(now time.Time) budget.Budget {
+	return budget.Budget{Limit: budget.Raised(l.limit, l.allowed, now), Changes: maps.Clone(l.changes)}
 }
 
 // entry is an event of the log, and what the rollout is after it.
@@ -67,7 +81,9 @@ func newSimulation(seed uint64) *simulation {
 	s := &simulation{
 		rng: rand.New(rand.NewPCG(seed, 14)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		clusters: map[string]*spoke{}, seen: map[string]rollout.Seen{}, faults: true,
+		tenant: ledger{changes: map[string]time.Time{}},
 	}
+	s.tenant.limit = s.rng.IntN(6)
 	started := events.RolloutStarted{
 		FleetSubscription: "gauge", Number: 2, Change: "Version", Target: events.RolloutTarget{Content: target},
 		MaxConcurrent: 1 + s.rng.IntN(4), MaxFailures: s.rng.IntN(3), DeadlineSeconds: 600,
@@ -124,7 +140,14 @@ func (s *simulation) state(n int) rollout.State {
 // step does one thing.
 func (s *simulation) step() {
 	s.now = s.now.Add(time.Duration(s.rng.IntN(20_000)) * time.Millisecond)
-	switch n := s.rng.IntN(100); {
+	if s.rng.IntN(80) == 0 { // nothing happens for a while
+		s.now = s.now.Add(time.Duration(s.rng.IntN(40)) * time.Minute)
+	}
+	switch n := s.rng.IntN(104); {
+	case n >= 102:
+		s.elsewhere()
+	case n >= 100 && s.faults:
+		s.decideBudget()
 	case n < 40:
 		s.control()
 	case n < 66:
@@ -150,6 +173,25 @@ func (s *simulation) pick() string {
 	return s.names[s.rng.IntN(len(s.names))]
 }
 
+// elsewhere has another rollout of the tenant change a cluster, as far as the budget goes.
+func (s *simulation) elsewhere() {
+	name := "elsewhere-" + strconv.Itoa(s.rng.IntN(4))
+	if may, _ := s.tenant.budget(s.now).Left([]string{name}, s.now); len(may) == 1 {
+		s.judge.together = nil
+		s.judge.changed(s, name)
+		s.tenant.changes[name] = s.now
+	}
+}
+
+// decideBudget has a person set another bound, or allow more once.
+func (s *simulation) decideBudget() {
+	if s.rng.IntN(2) == 0 {
+		s.tenant.limit = s.rng.IntN(6)
+		return
+	}
+	s.tenant.allowed = append(s.tenant.allowed, budget.Allowance{More: 1 + s.rng.IntN(3), At: s.now})
+}
+
 // control has a controller decide, on what it knows, and append, if nobody was faster and it is not killed.
 func (s *simulation) control() {
 	base := len(s.log)
@@ -165,6 +207,8 @@ func (s *simulation) control() {
 		seen.Away = c.away
 		w.Seen[name] = seen
 	}
+	// Read behind the lock of the tenant, which is held until what was decided is appended.
+	w.Budget = s.tenant.budget(w.Now)
 	state := s.state(base)
 	if s.broken != nil {
 		w = s.broken(state, w)
@@ -178,11 +222,29 @@ func (s *simulation) control() {
 	if s.faults && s.rng.IntN(10) == 0 || base != len(s.log) {
 		return // killed, or refused by the version of the stream
 	}
+	s.judge.together = nil
 	s.append(out...)
 	for _, p := range out {
 		if d, ok := p.(events.RolloutClusterDirected); ok { // the subscription, in the same transaction
 			s.clusters[d.Cluster].directive = d.Directive
+			s.tenant.changes[d.Cluster] = s.now
 		}
+	}
+	s.heldBack(w)
+}
+
+// heldBack has a person allow one more where clusters are held back in the end.
+func (s *simulation) heldBack(w rollout.World) {
+	w.Budget = s.tenant.budget(w.Now)
+	wait, err := rollout.HeldBack(s.state(len(s.log)), w, nil)
+	if err != nil {
+		s.judge.fault("held back: %v", err)
+	}
+	if len(wait) > 0 && w.Budget.Limit == 0 {
+		s.judge.fault("%v are held back without a bound", wait)
+	}
+	if len(wait) > 0 && !s.faults {
+		s.tenant.allowed = append(s.tenant.allowed, budget.Allowance{More: 1, At: s.now})
 	}
 }
 
@@ -312,6 +374,7 @@ type judge struct {
 	outcome  map[string]string
 	counted  map[string]bool // failures that count
 	gates    gateJudge
+	together []string        // clusters of the decision that is being appended
 }
 
 func (j *judge) fault(format string, args ...any) {
@@ -356,6 +419,7 @@ func (j *judge) judge(s *simulation, p events.Payload) {
 		j.opened++
 	case events.RolloutClusterDirected:
 		j.directed(s, e)
+		j.changed(s, e.Cluster)
 	case events.RolloutClusterSettled:
 		j.settled(s, e)
 	case events.RolloutWavePassed:
@@ -408,6 +472,41 @@ func (j *judge) directed(s *simulation, e events.RolloutClusterDirected) {
 	delete(j.outcome, e.Cluster)
 	if len(j.changing) > j.started.MaxConcurrent {
 		j.fault("%d clusters are changed at once, %d may be", len(j.changing), j.started.MaxConcurrent)
+	}
+}
+
+// skew is how far clocks of controllers are from what the log says, in both directions.
+const skew = 2 * time.Second
+
+// changed says that no more clusters are changed within an hour than the bound and what persons allowed.
+func (j *judge) changed(s *simulation, cluster string) {
+	if s.tenant.limit == 0 {
+		return
+	}
+	limit := s.tenant.limit
+	for _, a := range s.tenant.allowed {
+		if s.now.Sub(a.At) < time.Hour+skew {
+			limit += a.More
+		}
+	}
+	n := 1
+	for name, at := range s.tenant.changes {
+		switch {
+		case name == cluster && s.now.Sub(at) < time.Hour+skew:
+			return // it counts already
+		case name != cluster && s.now.Sub(at) < time.Hour-skew:
+			n++
+		}
+	}
+	// Directives of the same decision are in the log, and in the ledger after it.
+	for _, name := range j.together {
+		if at, is := s.tenant.changes[name]; !is || s.now.Sub(at) >= time.Hour-skew {
+			n++
+		}
+	}
+	j.together = append(j.together, cluster)
+	if n > limit {
+		j.fault("%s is the cluster number %d within the hour, %d may be changed", cluster, n, limit)
 	}
 }
 
@@ -489,6 +588,12 @@ func TestSimulationSeesFaults(t *testing.T) {
 				seen.Directive = s.Clusters[cluster].Directive
 				w.Seen[cluster] = seen
 			}
+			return w
+		},
+		"a budget that sees its own rollout alone": func(_ rollout.State, w rollout.World) rollout.World {
+			maps.DeleteFunc(w.Budget.Changes, func(name string, _ time.Time) bool {
+				return strings.HasPrefix(name, "elsewhere-")
+			})
 			return w
 		},
 		"whatever runs": func(_ rollout.State, w rollout.World) rollout.World {

@@ -46,7 +46,7 @@ func reading() []events.AccessRule {
 		allow(on(Clusters, Catalogs, Packages, Subscriptions, OperatorGroups, InstallPlans, Operators,
 			ApprovalPolicies, Quotas, FleetSubscriptions, Rollouts),
 			Get, List),
-		allow(on(CatalogHealth, OperatorHub, Effects, Previews, Hooks), Get),
+		allow(on(CatalogHealth, OperatorHub, Effects, Previews, Hooks, FleetBudget), Get),
 		allow(on(CatalogSecrets), List), allow(on(Events), List, Watch),
 	}
 }
@@ -90,7 +90,8 @@ func BuiltIn() []Role {
 				allow(on(ApprovalPolicies, FleetSubscriptions), Update, Delete),
 				allow(on(Rollouts), Update),
 				allow(on(Webhooks), Get, List, Update, Delete),
-				allow(on(InstallPlans, Operators),
+				// How many clusters may be changed is set by somebody else than who is held to it.
+				allow(on(InstallPlans, Operators, FleetBudget),
 					Override), allow(on(Effects), Stop, Resume), allow(on(Replicas), List, Update), allow(
 					on(Parked), Get, List, Update),
 			}),

@@ -68,6 +68,7 @@ const (
 	// FleetSubscriptions are asked for on the whole tenant: a placement may choose any cluster.
 	FleetSubscriptions Resource = "fleetsubscriptions"
 	Rollouts           Resource = "rollouts"
+	FleetBudget        Resource = "fleetbudget"
 	Effects            Resource = "effects"
 	Previews           Resource = "previews"
 	Events             Resource = "events"
@@ -104,6 +105,7 @@ var vocabulary = map[Resource][]Verb{
 	ApprovalPolicies:   {Get, List, Update, Delete},
 	FleetSubscriptions: {Get, List, Update, Delete},
 	Rollouts:           {Get, List, Update},
+	FleetBudget:        {Get, Update, Override},
 	Effects:            {Get, Stop, Resume},
 	Previews:           {Get, Create},
 	Events:             {List, Watch},

@@ -143,6 +143,62 @@ func TestRolloutsAreSteered(t *testing.T) {
 	}
 }
 
+// TestFleetBudget: the budget of mass changes has defaults, is replaced under If-Match, and raised once with a reason;
+// what is held back is shown with it and with its fleet subscription; who runs the fleet allows, and does not set it.
+func TestFleetBudget(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const path = "/api/v1/fleet/budget"
+	first := must[fleetmodel.FleetBudget](b, 200, b.do("GET", path, nil))
+	if !first.Default || first.Changed != 100 || first.Leaving != 20 || first.Tag() != "" || len(first.Held) != 0 {
+		t.Errorf("nobody has set it: %+v", first)
+	}
+	must[fleetmodel.FleetSubscription](b, 200,
+		b.write("PUT", "/api/v1/fleet/subscriptions/gauges", wantedEverywhere()))
+	b.fact(events.Fleet, events.KindFleetBudget, events.FleetBudgetSubject, events.FleetBudgetSubject,
+		events.FleetBudgetExhausted{FleetSubscription: "gauges", Of: events.BudgetLeaving})
+	b.exec("resolver", `insert into resolver.fleet_subscriptions (tenant, name, incarnation, version, spec, held)
+		values ('default', 'gauges', 1, 1, '{}', '{"of": "Leaving", "limit": 20, "used": 20, "held": 7, "until": "2026-03-01T12:00:00Z"}')`)
+	b.exec("resolver", `insert into resolver.fleet_changes (tenant, event, kind, cluster, at) values
+		('default', gen_random_uuid(), 'Changed', 'east-1', now()), ('default', gen_random_uuid(), 'Changed', 'east-1', now()),
+		('default', gen_random_uuid(), 'Changed', 'east-2', now() - interval '2 hours'),
+		('acme', gen_random_uuid(), 'Changed', 'east-3', now())`)
+	want := fleetmodel.SetFleetBudget{Changed: 7, Leaving: 2}
+	must[problem](b, 412, b.ask("PUT", path, want, "If-Match", "*"))
+	must[problem](b, 400, b.ask("PUT", path, fleetmodel.SetFleetBudget{Changed: -1}, "If-None-Match", "*"))
+	set := must[fleetmodel.FleetBudget](b, 200, b.ask("PUT", path, want, "If-None-Match", "*"))
+	if set.Default || set.Changed != 7 || set.Used != (fleetmodel.FleetClusters{Changed: 1}) || len(set.Held) != 1 ||
+		set.Held[0].FleetSubscription != "gauges" || set.Held[0].Held != 7 {
+		t.Errorf("set: %+v", set)
+	}
+	must[problem](b, 400, b.do("POST", path+"/allow", fleetmodel.AllowFleetBudget{Reason: "nothing"}))
+	must[problem](b, 400, b.do("POST", path+"/allow", fleetmodel.AllowFleetBudget{Changed: 1, Reason: " "}))
+	more := must[fleetmodel.FleetBudget](b, 200, b.do("POST", path+"/allow",
+		fleetmodel.AllowFleetBudget{Changed: 3, Reason: "the s3cr3t outage"}))
+	if more.Changed != 7 || more.Allowed != (fleetmodel.FleetClusters{Changed: 3}) {
+		t.Errorf("allowed: %+v", more)
+	}
+	// Neither what is allowed nor what the fleet controller says is a change of the bounds.
+	want.Changed = 9
+	must[problem](b, 428, b.ask("PUT", path, want))
+	must[fleetmodel.FleetBudget](b, 200, b.ask("PUT", path, want, "If-Match", set.Tag()))
+	must[problem](b, 412, b.ask("PUT", path, want, "If-Match", set.Tag()))
+	f := must[fleetmodel.FleetSubscription](b, 200, b.do("GET", b.seen("/api/v1/fleet/subscriptions/gauges"), nil))
+	if h := f.Status.HeldBack; h == nil || h.Reason != "BudgetExhausted" || h.Of != "Leaving" {
+		t.Errorf("the fleet subscription says %+v", f.Status)
+	}
+	runs := b.give(model.AddToken{Name: "runs", Role: model.RoleNone})
+	b.bind("runs", "fleet-admin", runs.Actor, model.AccessScope{})
+	for status, a := range map[int]answer{
+		403: b.as(runs.Secret, "PUT", path, want),
+		200: b.as(runs.Secret, "POST", path+"/allow", fleetmodel.AllowFleetBudget{Changed: 1, Reason: "again"}),
+	} {
+		if a.status != status {
+			t.Errorf("who runs the fleet: status %d, want %d: %s", a.status, status, a.body)
+		}
+	}
+}
+
 // TestLabelsOfAFleetWantApprovers: a fleet subscription whose operator group has labels of its namespace written lifts
 // the limits of namespaces of the whole fleet, so that it takes the right to approve plans there (ADR 0063).
 func TestLabelsOfAFleetWantApprovers(t *testing.T) {

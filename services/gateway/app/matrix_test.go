@@ -308,6 +308,14 @@ func probes() map[string]probe {
 		"skip-rollout-cluster": {
 			verb: "update", resource: "rollouts", about: ofFleet, body: fleetmodel.SkipCluster{Reason: "x"},
 		},
+		"get-fleet-budget": {verb: "get", resource: "fleetbudget", about: ofFleet},
+		"set-fleet-budget": {
+			verb: "update", resource: "fleetbudget", about: ofFleet, body: fleetmodel.SetFleetBudget{},
+		},
+		"allow-fleet-budget": {
+			verb: "override", resource: "fleetbudget", about: ofFleet,
+			body: fleetmodel.AllowFleetBudget{Changed: 1, Reason: "x"},
+		},
 		"list-quotas":        {verb: "list", resource: "quotas", about: ofFleet},
 		"get-quota":          {verb: "get", resource: "quotas", about: ofFleet},
 		"set-quota":          {verb: "update", resource: "quotas", about: ofFleet, body: model.SetQuota{}},

@@ -265,6 +265,10 @@ func validBody(method, path string) any {
 		return model.SkipParked{ParkedRef: ref, Reason: "a"}
 	case strings.HasPrefix(path, "/api/v1/quotas/"):
 		return model.SetQuota{}
+	case path == "/api/v1/fleet/budget":
+		return fleetmodel.SetFleetBudget{}
+	case path == "/api/v1/fleet/budget/allow":
+		return fleetmodel.AllowFleetBudget{Changed: 1, Reason: "a"}
 	case path == "/api/v1/replicas/drain":
 		return model.DrainReplica{Replica: "a"}
 	case strings.HasSuffix(path, "/replay"):

@@ -112,9 +112,10 @@ func (c *fleetController) decide(ctx context.Context, s fleet.State) (made fleet
 		return made, nil
 	}
 	if s.Last.Phase != "" && !s.Last.Phase.Ended() {
-		made.Rollout, err = rollout.Next(s.Last, rollout.World{
-			Now: c.now(), Seen: s.World(), Evaluated: s.Evaluated,
-		}, directives(s))
+		w := rollout.World{Now: c.now(), Seen: s.World(), Evaluated: s.Evaluated, Budget: s.Changed}
+		if made.Rollout, err = rollout.Next(s.Last, w, directives(s)); err == nil {
+			made.Held, err = s.HeldBack(w, made.Rollout)
+		}
 		return made, err
 	}
 	members, err := s.Members()
@@ -123,7 +124,8 @@ func (c *fleetController) decide(ctx context.Context, s fleet.State) (made fleet
 		made.Waits = fleet.WaitsForSpec
 		return made, nil
 	}
-	if made.Release = s.Leaving(members); len(made.Release) > 0 || s.Deleted {
+	made.Release, made.Held = s.Leave(s.Leaving(members), c.now())
+	if len(made.Release) > 0 || s.Deleted {
 		return made, nil
 	}
 	if len(members) == 0 {

@@ -39,6 +39,8 @@ func BenchmarkRollout(b *testing.B) {
 		f.quiet()
 		b.StartTimer()
 		begin := time.Now()
+		f.append(events.Gateway, events.KindFleetBudget, events.FleetBudgetSubject, events.FleetBudgetSubject,
+			events.FleetBudgetSet{}) // what is measured is not to be held back
 		f.append(events.Gateway, events.KindFleetSubscription, "buoy", "buoy", events.FleetSubscriptionSet{
 			Name: "buoy", Spec: events.FleetSubscriptionSpec{
 				Package: "buoy", Channel: "stable", Catalog: "fleet", Namespace: namespace,

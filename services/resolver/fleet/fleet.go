@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/budget"
 	"github.com/chandler-fleet/chandler/libs/fleet/placement"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 )
@@ -46,6 +47,10 @@ type State struct {
 	Evaluated map[string]rollout.Evaluation
 	// Tried is the newest rollout of each cluster, whatever number it has, once no rollout goes on.
 	Tried map[string]Try
+	// Changed and Leaves bound how many clusters of the tenant may be changed, and may be let go of, within an hour.
+	Changed, Leaves budget.Budget
+	// Held are the clusters that were held back when it was decided last; nil for none.
+	Held *Held
 }
 
 // Try is what a rollout that has ended wanted of a cluster, and what came of it.

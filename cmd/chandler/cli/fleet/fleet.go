@@ -28,7 +28,7 @@ a document of kind FleetSubscription, and shown and deleted by chandler get, des
 	c.AddCommand(statusCommand(a), rolloutsCommand(a), whyCommand(a), previewCommand(a), diffCommand(a),
 		treeCommand(a), historyCommand(a),
 		pauseCommand(a), resumeCommand(a), promoteCommand(a), passGateCommand(a), abortCommand(a), skipCommand(a),
-		retryCommand(a))
+		retryCommand(a), budgetCommand(a))
 	return c
 }
 
@@ -163,6 +163,7 @@ func status(ctx context.Context, a *command.Env, c *client.Client, name string, 
 	p := printer.NewPage(a.Out, a.Now)
 	p.Line("Fleet subscription", name)
 	p.Line("Waits for", kinds.WaitsText(f.Status.WaitsFor))
+	p.Line("Held back", kinds.HeldText(f.Status.HeldBack))
 	kinds.DescribeRollout(p, now)
 	kinds.DescribeGates(p, now)
 	listClusters(p, now)

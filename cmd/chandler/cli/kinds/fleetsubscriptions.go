@@ -120,6 +120,7 @@ func describeFleetSubscription(p *printer.Page, f fleetmodel.FleetSubscription) 
 	}
 	p.Line("Clusters that leave", s.DeletionPolicy)
 	p.Line("Waits for", WaitsText(f.Status.WaitsFor))
+	p.Line("Held back", HeldText(f.Status.HeldBack))
 	p.When("Created", f.CreatedAt)
 	p.When("Changed", f.UpdatedAt)
 	if r := f.Status.Rollout; r != nil {
@@ -184,6 +185,22 @@ func WaitsText(code string) string {
 	}
 	return text + " (" + code + ")"
 }
+
+// HeldText says which clusters the budget of mass changes holds back; "" for none.
+func HeldText(h *fleetmodel.FleetHeld) string {
+	if h == nil {
+		return ""
+	}
+	did := "changed"
+	if h.Of == events.BudgetLeaving {
+		did = "let go of"
+	}
+	return fmt.Sprintf("%d clusters: %d of %d were %s within the hour; goes on at %s, or by chandler fleet budget allow (%s)",
+		h.Held, h.Used, h.Limit, did, At(h.Until), h.Reason)
+}
+
+// At is a moment, in the form that commands take.
+func At(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // DescribeRollout writes where a rollout stands: a line for each wave.
 func DescribeRollout(p *printer.Page, r fleetmodel.Rollout) {

@@ -153,6 +153,7 @@ func New(d Deps) *API {
 		newReviewHandlers(d).register(a)
 		policyHandlers{d}.register(a)
 		fleetHandlers{d}.register(a)
+		fleetBudgetHandlers{d}.register(a)
 		webhookHandlers{d}.register(a)
 		operatorHandlers{d}.register(a)
 		summaryHandlers{d}.register(a)

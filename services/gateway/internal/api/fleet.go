@@ -316,3 +316,48 @@ func (h fleetHandlers) retryRolloutCluster(
 	r, err := h.Intents.Fleets.Retry(ctx, who, in.rollout(), in.Cluster)
 	return wrote(r, r.Position, "", err)
 }
+
+// fleetBudgetHandlers are the operations on the budget of mass changes.
+type fleetBudgetHandlers struct{ Deps }
+
+func (h fleetBudgetHandlers) register(a *API) {
+	register(a, fleetWide(access.Get, access.FleetBudget), operation(http.MethodGet, "/fleet/budget",
+		"get-fleet-budget", tagFleet, "Get how many clusters may be changed and let go of within an hour, and what waits for that"), h.get)
+	register(a, fleetWide(access.Update, access.FleetBudget),
+		operation(http.MethodPut, "/fleet/budget", "set-fleet-budget", tagFleet,
+			"Set how many clusters fleet subscriptions may change, and let go of, within an hour"), h.set)
+	register(a, fleetWide(access.Override, access.FleetBudget),
+		operation(http.MethodPost, "/fleet/budget/allow", "allow-fleet-budget", tagFleet,
+			"Let more clusters be changed, or let go of, within the hour that follows"), h.allow)
+}
+
+func (h fleetBudgetHandlers) get(
+	ctx context.Context, who model.Caller, _ *struct{},
+) (*output[fleetmodel.FleetBudget], error) {
+	return read(h.Intents.Fleets.Budget(ctx, who))
+}
+
+type setFleetBudgetInput struct {
+	MakeHeaders
+	TryQuery
+	Body fleetmodel.SetFleetBudget
+}
+
+func (h fleetBudgetHandlers) set(
+	ctx context.Context, who model.Caller, in *setFleetBudgetInput,
+) (*written[fleetmodel.FleetBudget], error) {
+	b, err := h.Intents.Fleets.SetBudget(ctx, who, in.Body)
+	return wrote(b, b.Position, "", err)
+}
+
+type allowFleetBudgetInput struct {
+	TryQuery
+	Body fleetmodel.AllowFleetBudget
+}
+
+func (h fleetBudgetHandlers) allow(
+	ctx context.Context, who model.Caller, in *allowFleetBudgetInput,
+) (*written[fleetmodel.FleetBudget], error) {
+	b, err := h.Intents.Fleets.AllowBudget(ctx, who, in.Body)
+	return wrote(b, b.Position, "", err)
+}

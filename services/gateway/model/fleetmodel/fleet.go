@@ -96,8 +96,9 @@ type FleetSubscription struct {
 
 // FleetStatus is how far a fleet subscription is.
 type FleetStatus struct {
-	WaitsFor string   `json:"waitsFor,omitempty" doc:"Code of why no rollout can begin"`
-	Rollout  *Rollout `json:"rollout,omitempty" doc:"The newest one, without its clusters"`
+	WaitsFor string     `json:"waitsFor,omitempty" doc:"Code of why no rollout can begin"`
+	HeldBack *FleetHeld `json:"heldBack,omitempty" doc:"Clusters that wait since as many as may have been changed, or let go of, within the hour"`
+	Rollout  *Rollout   `json:"rollout,omitempty" doc:"The newest one, without its clusters"`
 }
 
 // Event is the fleet subscription in the form of events, with the commitment to its configuration.

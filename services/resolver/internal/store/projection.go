@@ -100,12 +100,15 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
 	on(t, f.Set)
 	on(t, f.Deleted)
+	on(t, f.BudgetSet)
+	on(t, f.BudgetAllowed)
 	each(t, f.Rollout, events.RolloutStarted{}, events.RolloutWaveOpened{}, events.RolloutClusterDirected{},
 		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
 		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
 		events.RolloutClusterRetried{}, events.RolloutAborted{}, events.RolloutGatesDue{},
 		events.RolloutGateEvaluated{}, events.RolloutGateOverridden{})
 	also(t, f.Subscription, events.SubscriptionCreated{}, events.SubscriptionChanged{}, events.SubscriptionDeleted{})
+	also(t, f.Released, events.SubscriptionReleased{})
 	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},
 		events.ClusterCordoned{},
 		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{})
@@ -187,11 +190,11 @@ func (s *Store) Making(consumer *bus.Consumer) projection.Making {
 		Derived: []string{
 			"clusters", "catalogs", "catalog_revisions", "bundle_images", "catalog_health", "approval_policies",
 			"operator_groups", "subscriptions", "plans", "installed", "fleet_subscriptions", "rollouts",
-			"rollout_clusters", "directives",
+			"rollout_clusters", "directives", "fleet_budgets", "fleet_allowances", "fleet_changes",
 		},
 		// That a finished plan needs no more subscriptions is found by those who decide; the replay finds some of it.
 		// So is what a fleet subscription waits for.
-		Keep:  map[string][]string{"plans": {"settled"}, "fleet_subscriptions": {"due", "waits"}},
+		Keep:  map[string][]string{"plans": {"settled"}, "fleet_subscriptions": {"due", "waits", "held"}},
 		Marks: []string{"dirty"},
 		// A decision that was made by the tables before compares the clock, which only goes up; wishes are of
 		// decisions.

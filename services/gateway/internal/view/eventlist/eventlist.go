@@ -107,7 +107,7 @@ func targetOf(e eventlog.Recorded) access.Target {
 			return access.Target{Cluster: parts[0], Namespace: parts[1]}
 		}
 	case events.KindPolicy, events.KindCatalogSecret, events.KindRetention, events.KindWebhook,
-		events.KindFleetSubscription, events.KindRollout: // the fleet's
+		events.KindFleetSubscription, events.KindRollout, events.KindFleetBudget: // the fleet's
 	}
 	return access.Target{}
 }
@@ -146,7 +146,7 @@ func (s selection) takes(e eventlog.Recorded) bool {
 		return e.Subject == s.cluster
 	case events.KindAccess:
 		return e.Subject == "cluster/"+s.cluster
-	case events.KindRetention, events.KindWebhook, events.KindFleetSubscription:
+	case events.KindRetention, events.KindWebhook, events.KindFleetSubscription, events.KindFleetBudget:
 		return false // its subject is a service, or a name of the fleet's
 	case events.KindRollout:
 		return concerns(e.Payload, s.cluster)

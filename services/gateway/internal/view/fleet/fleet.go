@@ -16,9 +16,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
-const columns = `select s.name, s.spec, s.created, s.updated, s.stream, s.version, coalesce(w.waits, '') as waits
-	from fleet_subscriptions s
-	left join resolver_api.fleet_waits w on w.tenant = s.tenant and w.name = s.name`
+const columns = `select s.name, s.spec, s.created, s.updated, s.stream, s.version, coalesce(w.waits, '') as waits,
+	h.held from fleet_subscriptions s
+	left join resolver_api.fleet_waits w on w.tenant = s.tenant and w.name = s.name
+	left join resolver_api.fleet_held h on h.tenant = s.tenant and h.name = s.name`
 
 type row struct {
 	Name    string
@@ -28,11 +29,16 @@ type row struct {
 	Stream  string
 	Version int64
 	Waits   string
+	Held    *fleetmodel.FleetHeld
 }
 
 func (r row) answer() fleetmodel.FleetSubscription {
+	if r.Held != nil {
+		r.Held.FleetSubscription, r.Held.Reason = r.Name, fleetmodel.ReasonBudget
+	}
 	return fleetmodel.FleetSubscription{
-		Name: r.Name, Spec: fleetmodel.FleetSpec(r.Spec), Status: fleetmodel.FleetStatus{WaitsFor: r.Waits},
+		Name: r.Name, Spec: fleetmodel.FleetSpec(r.Spec),
+		Status:    fleetmodel.FleetStatus{WaitsFor: r.Waits, HeldBack: r.Held},
 		CreatedAt: r.Created, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 	}
 }

@@ -55,7 +55,7 @@ type Name struct{ Tenant, Name string }
 // to pass, and those that wait for an image: a scope that asked for it, too, may have withdrawn the request.
 func (f *Fleets) Due(ctx context.Context, all bool) ([]Name, error) {
 	rows, err := f.pool.Query(ctx, `select tenant, name from resolver.fleet_subscriptions s
-		where due or $1 and (waits = $2 or exists (select from resolver.rollouts r where r.tenant = s.tenant
+		where due or $1 and (waits = $2 or held is not null or exists (select from resolver.rollouts r where r.tenant = s.tenant
 		  and r.fleet = s.name and r.phase in ('Progressing', 'Paused', 'Halted'))) order by tenant, name`, all,
 		fleet.WaitsForContent)
 	if err != nil {
@@ -76,6 +76,8 @@ type Decision struct {
 	Release []fleet.Place
 	// Waits is a code of why no rollout can begin; "" where none has to.
 	Waits string
+	// Held are clusters that the budget of mass changes holds back; nil for none.
+	Held *fleet.Held
 	// Wanted is a bundle image that has to be fetched before one can.
 	Wanted *decide.Wanted
 }
@@ -111,16 +113,19 @@ func (f *Fleets) Decide(ctx context.Context, name Name,
 // load reads all that a decision looks at, and holds the fleet subscription until the transaction ends.
 func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name Name) (s fleet.State, there bool, err error) {
 	s = fleet.State{Tenant: name.Tenant, Name: name.Name}
-	var spec json.RawMessage
+	var spec, held json.RawMessage
 	var incarnation int
-	err = tx.QueryRow(ctx, `select incarnation, version, spec, deleted from resolver.fleet_subscriptions
+	err = tx.QueryRow(ctx, `select incarnation, version, spec, deleted, held from resolver.fleet_subscriptions
 		where tenant = $1 and name = $2 for update skip locked`, name.Tenant, name.Name).
-		Scan(&incarnation, &s.Version, &spec, &s.Deleted)
+		Scan(&incarnation, &s.Version, &spec, &s.Deleted, &held)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s, false, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(spec, &s.Spec)
+	}
+	if err == nil && held != nil {
+		err = json.Unmarshal(held, &s.Held)
 	}
 	if err != nil {
 		return s, false, fmt.Errorf("read fleet subscription %s: %w", name.Name, pg.Err(err))
@@ -132,6 +137,9 @@ func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name Name) (s fleet.State,
 		if err := part(ctx, tx, &s); err != nil {
 			return s, false, fmt.Errorf("read what fleet subscription %s looks at: %w", name.Name, pg.Err(err))
 		}
+	}
+	if err := loadBudget(ctx, tx, &s, f.now()); err != nil { // last: others wait for it from here on
+		return s, false, fmt.Errorf("read the budget that fleet subscription %s has: %w", name.Name, pg.Err(err))
 	}
 	return s, true, nil
 }
@@ -328,6 +336,9 @@ func (w writer) write(ctx context.Context, made Decision) error {
 			return err
 		}
 	}
+	if err := w.hold(ctx, made.Held); err != nil {
+		return err
+	}
 	if x := made.Wanted; x != nil {
 		if err := exec(ctx, w.tx, `insert into resolver.wanted_images (tenant, subject, image, package, bundle)
 			values ($1, $2, $3, $4, $5) on conflict do nothing`, w.s.Tenant, x.Catalog.Name, x.Image, x.Package,
@@ -356,7 +367,7 @@ func (w writer) rollout(ctx context.Context, list []events.Payload) error {
 	started, version := w.s.Last.Started, w.s.LastVersion
 	if first, begins := list[0].(events.RolloutStarted); begins {
 		started, version = first, 0
-		if err := w.hold(ctx, started); err != nil {
+		if err := w.keep(ctx, started); err != nil {
 			return err
 		}
 	}
@@ -382,8 +393,8 @@ func (w writer) rollout(ctx context.Context, list []events.Payload) error {
 	return nil
 }
 
-// hold keeps what a rollout brings in the catalog, for as long as a subscription follows it.
-func (w writer) hold(ctx context.Context, p events.RolloutStarted) error {
+// keep keeps what a rollout brings in the catalog, for as long as a subscription follows it.
+func (w writer) keep(ctx context.Context, p events.RolloutStarted) error {
 	const prefix = "rollout "
 	holder := prefix + w.s.Name + "/" + strconv.Itoa(p.Number)
 	if err := exec(ctx, w.tx, `delete from resolver.content_references r where tenant = $1
@@ -479,8 +490,11 @@ func (w writer) release(ctx context.Context, p fleet.Place) error {
 	if err != nil || !owned(last) { // let go already: the log brings it
 		return err
 	}
-	_, err = w.log.Append(ctx, w.tx, w.meta("", ""), head.ID, subject, head.Version, events.SubscriptionReleased{})
-	return err
+	done, err := w.log.Append(ctx, w.tx, w.meta("", ""), head.ID, subject, head.Version, events.SubscriptionReleased{})
+	if err != nil {
+		return err
+	}
+	return count(ctx, w.tx, done.Events[0], events.BudgetLeaving, p.Cluster)
 }
 
 // owned says whether a fleet subscription still holds a subscription.

@@ -90,6 +90,9 @@ func foldRollout(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	if err != nil {
 		return err
 	}
+	if err := count(ctx, tx, e.Envelope, events.BudgetChanged, p.Cluster); err != nil {
+		return err
+	}
 	return exec(ctx, tx, `insert into resolver.directives (tenant, directive, fleet, number, cluster)
 		values ($1, $2, $3, $4, $5) on conflict do nothing`, e.Tenant, p.Directive, fleet, number, p.Cluster)
 }
@@ -101,6 +104,12 @@ func fleetOf(subject string) string {
 		return ""
 	}
 	return fleet
+}
+
+// clusterOf is the cluster of a subscription's subject.
+func clusterOf(subject string) string {
+	cluster, _, _ := strings.Cut(subject, "/")
+	return cluster
 }
 
 // Clusters makes all fleet subscriptions due: any of them may choose the cluster, or wait for it. Also those that are
