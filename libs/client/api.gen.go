@@ -259,6 +259,35 @@ const (
 	FindingSeverityWarning FindingSeverity = "warning"
 )
 
+// Defines values for FleetClusterApproval.
+const (
+	FleetClusterApprovalAutomatic FleetClusterApproval = "Automatic"
+	FleetClusterApprovalManual    FleetClusterApproval = "Manual"
+)
+
+// Defines values for FleetClusterChange.
+const (
+	FleetClusterChangeConfigure     FleetClusterChange = "Configure"
+	FleetClusterChangeConflict      FleetClusterChange = "Conflict"
+	FleetClusterChangeFails         FleetClusterChange = "Fails"
+	FleetClusterChangeInstall       FleetClusterChange = "Install"
+	FleetClusterChangeLeaves        FleetClusterChange = "Leaves"
+	FleetClusterChangeNoUpgradePath FleetClusterChange = "NoUpgradePath"
+	FleetClusterChangeNone          FleetClusterChange = "None"
+	FleetClusterChangeTried         FleetClusterChange = "Tried"
+	FleetClusterChangeUnderWay      FleetClusterChange = "UnderWay"
+	FleetClusterChangeUnknown       FleetClusterChange = "Unknown"
+	FleetClusterChangeUpgrade       FleetClusterChange = "Upgrade"
+	FleetClusterChangeWaits         FleetClusterChange = "Waits"
+)
+
+// Defines values for FleetPreviewChange.
+const (
+	FleetPreviewChangeIntent     FleetPreviewChange = "Intent"
+	FleetPreviewChangeMembership FleetPreviewChange = "Membership"
+	FleetPreviewChangeVersion    FleetPreviewChange = "Version"
+)
+
 // Defines values for FleetSubscriptionSpecApproval.
 const (
 	FleetSubscriptionSpecApprovalAutomatic FleetSubscriptionSpecApproval = "Automatic"
@@ -268,6 +297,12 @@ const (
 // Defines values for FleetSubscriptionSpecDeletionPolicy.
 const (
 	FleetSubscriptionSpecDeletionPolicyOrphan FleetSubscriptionSpecDeletionPolicy = "Orphan"
+)
+
+// Defines values for FleetWavePromotion.
+const (
+	FleetWavePromotionAutomatic FleetWavePromotion = "Automatic"
+	FleetWavePromotionManual    FleetWavePromotion = "Manual"
 )
 
 // Defines values for HolderBreakGlass.
@@ -2547,6 +2582,47 @@ type Finding struct {
 // FindingSeverity defines model for Finding.Severity.
 type FindingSeverity string
 
+// FleetCluster defines model for FleetCluster.
+type FleetCluster struct {
+	// Approval Of that plan, policies included
+	Approval FleetClusterApproval `json:"approval,omitempty"`
+
+	// Away It does not answer or is cordoned: what is said of it rests on what was seen last
+	Away bool `json:"away,omitempty"`
+
+	// Change What it leads to; absent where the cluster is not chosen and has nothing
+	Change FleetClusterChange `json:"change,omitempty"`
+	Chosen bool               `json:"chosen"`
+
+	// Detail The taint that is not tolerated, or the subscription that is in the way
+	Detail string `json:"detail,omitempty"`
+
+	// From CSV that is installed
+	From string `json:"from,omitempty"`
+	Name string `json:"name"`
+
+	// Placed It has the subscription already
+	Placed bool `json:"placed,omitempty"`
+
+	// Reason Code of why: why it is not chosen, or what is in the way
+	Reason string `json:"reason,omitempty"`
+
+	// Sentences What the reason means
+	Sentences []string `json:"sentences,omitempty"`
+
+	// To CSV that the first plan brings; the target, or a step on the way
+	To string `json:"to,omitempty"`
+
+	// Wave Of the rollout that would begin
+	Wave string `json:"wave,omitempty"`
+}
+
+// FleetClusterApproval Of that plan, policies included
+type FleetClusterApproval string
+
+// FleetClusterChange What it leads to; absent where the cluster is not chosen and has nothing
+type FleetClusterChange string
+
 // FleetOperatorGroup defines model for FleetOperatorGroup.
 type FleetOperatorGroup struct {
 	Name string             `json:"name"`
@@ -2584,6 +2660,40 @@ type FleetPreference struct {
 	Selector string `json:"selector"`
 	Weight   int64  `json:"weight"`
 }
+
+// FleetPreview defines model for FleetPreview.
+type FleetPreview struct {
+	// Change Why a rollout would begin; absent where none would
+	Change FleetPreviewChange `json:"change,omitempty"`
+
+	// Clusters By name, chosen or not
+	Clusters          []FleetCluster `json:"clusters"`
+	FleetSubscription string         `json:"fleetSubscription"`
+
+	// Next Cursor of the next page; absent on the last
+	Next string `json:"next,omitempty"`
+
+	// Supersedes Number of the rollout that would end
+	Supersedes int64 `json:"supersedes,omitempty"`
+
+	// Target What every cluster would get
+	Target *RolloutTarget `json:"target,omitempty"`
+
+	// Totals Of all pages
+	Totals FleetTotals `json:"totals"`
+
+	// UnderWay Number of the rollout that goes on, and has to end first
+	UnderWay int64 `json:"underWay,omitempty"`
+
+	// WaitsFor Code of why no rollout could begin
+	WaitsFor string `json:"waitsFor,omitempty"`
+
+	// Waves Of the rollout that would begin, in their order
+	Waves []FleetWave `json:"waves"`
+}
+
+// FleetPreviewChange Why a rollout would begin; absent where none would
+type FleetPreviewChange string
 
 // FleetStatus defines model for FleetStatus.
 type FleetStatus struct {
@@ -2680,6 +2790,41 @@ type FleetToleration struct {
 	// Value Any without it
 	Value string `json:"value,omitempty"`
 }
+
+// FleetTotals defines model for FleetTotals.
+type FleetTotals struct {
+	// Asked In a wave of the rollout that would begin
+	Asked int64 `json:"asked"`
+
+	// Away Of those asked, clusters that do not answer or are cordoned
+	Away   int64 `json:"away"`
+	Chosen int64 `json:"chosen"`
+
+	// Clusters Of the tenant
+	Clusters int64 `json:"clusters"`
+
+	// Joining Chosen, and not placed on yet
+	Joining int64 `json:"joining"`
+
+	// Leaving Placed on, and chosen no more
+	Leaving int64 `json:"leaving"`
+
+	// NotChosen By the criterion that keeps them away
+	NotChosen map[string]int64 `json:"notChosen,omitempty"`
+}
+
+// FleetWave defines model for FleetWave.
+type FleetWave struct {
+	Clusters       int64              `json:"clusters"`
+	MaxFailures    int64              `json:"maxFailures"`
+	MaxUnreachable int64              `json:"maxUnreachable"`
+	Name           string             `json:"name"`
+	Promotion      FleetWavePromotion `json:"promotion"`
+	SoakSeconds    int64              `json:"soakSeconds,omitempty"`
+}
+
+// FleetWavePromotion defines model for FleetWave.Promotion.
+type FleetWavePromotion string
 
 // FoundList defines model for FoundList.
 type FoundList struct {
@@ -6989,6 +7134,24 @@ type SetFleetSubscriptionParams struct {
 	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
 
+// GetFleetPreviewParams are parameters of GetFleetPreview.
+type GetFleetPreviewParams struct {
+	// Limit Clusters of one page; it ends sooner where 50 of them have to be resolved
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor next of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// CreateFleetPreviewParams are parameters of CreateFleetPreview.
+type CreateFleetPreviewParams struct {
+	// Limit Clusters of one page; it ends sooner where 50 of them have to be resolved
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor next of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
 // PushCatalogParams are parameters of PushCatalog.
 type PushCatalogParams struct {
 	Cluster   string `form:"cluster,omitempty" json:"cluster,omitempty"`
@@ -9155,6 +9318,41 @@ func NewSetFleetSubscriptionRequest(name string, params *SetFleetSubscriptionPar
 func (c *Client) SetFleetSubscription(ctx context.Context, name string, params *SetFleetSubscriptionParams, body SetFleetSubscription, opts ...Option) (*FleetSubscription, error) {
 	r := NewSetFleetSubscriptionRequest(name, params, body)
 	return answer[FleetSubscription](ctx, c, r, opts)
+}
+
+// NewGetFleetPreviewRequest asks GET /fleet/subscriptions/{name}/preview.
+func NewGetFleetPreviewRequest(name string, params *GetFleetPreviewParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/subscriptions/{name}/preview", name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "limit", params.Limit)
+		addParam(r.Query, "cursor", params.Cursor)
+	}
+	return r
+}
+
+// GetFleetPreview: Ask what a fleet subscription leads to on every cluster, and why it does not choose others.
+func (c *Client) GetFleetPreview(ctx context.Context, name string, params *GetFleetPreviewParams, opts ...Option) (*FleetPreview, error) {
+	r := NewGetFleetPreviewRequest(name, params)
+	return answer[FleetPreview](ctx, c, r, opts)
+}
+
+// NewCreateFleetPreviewRequest asks POST /fleet/subscriptions/{name}/preview.
+func NewCreateFleetPreviewRequest(name string, params *CreateFleetPreviewParams, body SetFleetSubscription) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/subscriptions/{name}/preview", name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "limit", params.Limit)
+		addParam(r.Query, "cursor", params.Cursor)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// CreateFleetPreview: Ask what a fleet subscription would lead to on every cluster if it was set, after the same checks.
+func (c *Client) CreateFleetPreview(ctx context.Context, name string, params *CreateFleetPreviewParams, body SetFleetSubscription, opts ...Option) (*FleetPreview, error) {
+	r := NewCreateFleetPreviewRequest(name, params, body)
+	return answer[FleetPreview](ctx, c, r, opts)
 }
 
 // NewPushCatalogRequest asks POST /hooks/catalogs/{catalog}.

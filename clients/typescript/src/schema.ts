@@ -1196,6 +1196,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/fleet/subscriptions/{name}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Ask what a fleet subscription leads to on every cluster, and why it does not choose others
+         * @description Ask what a fleet subscription leads to on every cluster, and why it does not choose others.
+         */
+        get: operations["get-fleet-preview"];
+        put?: never;
+        /**
+         * Ask what a fleet subscription would lead to on every cluster if it was set, after the same checks
+         * @description Ask what a fleet subscription would lead to on every cluster if it was set, after the same checks.
+         */
+        post: operations["create-fleet-preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/hooks/catalogs/{catalog}": {
         parameters: {
             query?: never;
@@ -3609,6 +3633,36 @@ export interface components {
             /** @enum {string} */
             severity: "error" | "warning" | "info";
         };
+        FleetCluster: {
+            /**
+             * @description Of that plan, policies included
+             * @enum {string}
+             */
+            approval?: "Automatic" | "Manual";
+            /** @description It does not answer or is cordoned: what is said of it rests on what was seen last */
+            away?: boolean;
+            /**
+             * @description What it leads to; absent where the cluster is not chosen and has nothing
+             * @enum {string}
+             */
+            change?: "Install" | "Upgrade" | "Configure" | "None" | "UnderWay" | "Tried" | "Conflict" | "NoUpgradePath" | "Fails" | "Waits" | "Leaves" | "Unknown";
+            chosen: boolean;
+            /** @description The taint that is not tolerated, or the subscription that is in the way */
+            detail?: string;
+            /** @description CSV that is installed */
+            from?: string;
+            name: string;
+            /** @description It has the subscription already */
+            placed?: boolean;
+            /** @description Code of why: why it is not chosen, or what is in the way */
+            reason?: string;
+            /** @description What the reason means */
+            sentences?: string[];
+            /** @description CSV that the first plan brings; the target, or a step on the way */
+            to?: string;
+            /** @description Of the rollout that would begin */
+            wave?: string;
+        };
         FleetOperatorGroup: {
             name: string;
             spec?: components["schemas"]["OperatorGroupSpec"];
@@ -3639,6 +3693,36 @@ export interface components {
             selector: string;
             /** Format: int64 */
             weight: number;
+        };
+        FleetPreview: {
+            /**
+             * @description Why a rollout would begin; absent where none would
+             * @enum {string}
+             */
+            change?: "Version" | "Intent" | "Membership";
+            /** @description By name, chosen or not */
+            clusters: components["schemas"]["FleetCluster"][];
+            fleetSubscription: string;
+            /** @description Cursor of the next page; absent on the last */
+            next?: string;
+            /**
+             * Format: int64
+             * @description Number of the rollout that would end
+             */
+            supersedes?: number;
+            /** @description What every cluster would get */
+            target?: components["schemas"]["RolloutTarget"];
+            /** @description Of all pages */
+            totals: components["schemas"]["FleetTotals"];
+            /**
+             * Format: int64
+             * @description Number of the rollout that goes on, and has to end first
+             */
+            underWay?: number;
+            /** @description Code of why no rollout could begin */
+            waitsFor?: string;
+            /** @description Of the rollout that would begin, in their order */
+            waves: components["schemas"]["FleetWave"][];
         };
         FleetStatus: {
             /** @description The newest one, without its clusters */
@@ -3711,6 +3795,52 @@ export interface components {
             key: string;
             /** @description Any without it */
             value?: string;
+        };
+        FleetTotals: {
+            /**
+             * Format: int64
+             * @description In a wave of the rollout that would begin
+             */
+            asked: number;
+            /**
+             * Format: int64
+             * @description Of those asked, clusters that do not answer or are cordoned
+             */
+            away: number;
+            /** Format: int64 */
+            chosen: number;
+            /**
+             * Format: int64
+             * @description Of the tenant
+             */
+            clusters: number;
+            /**
+             * Format: int64
+             * @description Chosen, and not placed on yet
+             */
+            joining: number;
+            /**
+             * Format: int64
+             * @description Placed on, and chosen no more
+             */
+            leaving: number;
+            /** @description By the criterion that keeps them away */
+            notChosen?: {
+                [key: string]: number;
+            };
+        };
+        FleetWave: {
+            /** Format: int64 */
+            clusters: number;
+            /** Format: int64 */
+            maxFailures: number;
+            /** Format: int64 */
+            maxUnreachable: number;
+            name: string;
+            /** @enum {string} */
+            promotion: "Automatic" | "Manual";
+            /** Format: int64 */
+            soakSeconds?: number;
         };
         FoundList: {
             /** @description How many packages have a value; the field's own filter is left out */
@@ -11167,6 +11297,108 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Removed"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-fleet-preview": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+                /** @description Clusters of one page; it ends sooner where 50 of them have to be resolved */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetPreview"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "create-fleet-preview": {
+        parameters: {
+            query?: {
+                /** @description Clusters of one page; it ends sooner where 50 of them have to be resolved */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 655360 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetFleetSubscription"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetPreview"];
                 };
             };
             400: components["responses"]["BadRequest"];

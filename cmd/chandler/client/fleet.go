@@ -33,6 +33,30 @@ func (c *Client) DeleteFleetSubscription(ctx context.Context, name string) (mode
 	return get[model.Removed](ctx, c, client.NewDeleteFleetSubscriptionRequest(name, nil))
 }
 
+// FleetPreview says what a fleet subscription leads to on every cluster, or would lead to if it was set to want.
+func (c *Client) FleetPreview(ctx context.Context, name string, want *fleetmodel.FleetSubscriptionSpec) (
+	fleetmodel.FleetPreview, error,
+) {
+	page := func(cursor string) (fleetmodel.FleetPreview, error) {
+		if want == nil {
+			return get[fleetmodel.FleetPreview](ctx, c,
+				client.NewGetFleetPreviewRequest(name, &client.GetFleetPreviewParams{Cursor: cursor}))
+		}
+		req := client.NewCreateFleetPreviewRequest(name, &client.CreateFleetPreviewParams{Cursor: cursor},
+			client.SetFleetSubscription{})
+		return get[fleetmodel.FleetPreview](ctx, c,
+			with(req, fleetmodel.SetFleetSubscription{FleetSubscriptionSpec: *want}))
+	}
+	out, err := page("")
+	for err == nil && out.Next != "" {
+		var next fleetmodel.FleetPreview
+		next, err = page(out.Next)
+		next.Clusters = append(out.Clusters, next.Clusters...)
+		out = next
+	}
+	return out, err
+}
+
 // Rollouts lists the rollouts of a fleet subscription, newest first, at most limit; 0 lists all.
 func (c *Client) Rollouts(ctx context.Context, fleet string, limit int) ([]fleetmodel.Rollout, error) {
 	q := url.Values{"subscription": {fleet}}

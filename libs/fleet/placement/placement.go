@@ -5,6 +5,7 @@ package placement
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,14 +49,12 @@ func Choose(p events.FleetPlacement, clusters []Cluster, present []string) ([]st
 // fleet.
 func fitting(p events.FleetPlacement, clusters []Cluster, present []string) ([]Cluster, error) {
 	selector, err := Selector("placement.selector", p.Selector)
-	if err != nil || p.Selector == "" && len(p.Clusters) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	var out []Cluster
 	for _, c := range clusters {
-		if (len(p.Clusters) == 0 || named(p.Clusters, c.Name)) && !named(p.Except, c.Name) &&
-			selector.Matches(labels.Set(c.Labels)) &&
-			(slices.Contains(present, c.Name) || tolerated(p.Tolerations, c.Taints)) {
+		if reason, _ := refusal(p, selector, c, slices.Contains(present, c.Name)); reason == "" {
 			out = append(out, c)
 		}
 	}
@@ -70,16 +69,17 @@ func named(list []string, name string) bool {
 	})
 }
 
-// tolerated says whether every taint is tolerated. A toleration without a value takes any.
-func tolerated(tolerations []events.FleetToleration, taints map[string]string) bool {
-	for key, value := range taints {
+// untolerated is the first taint, by key, that is not tolerated, as key=value; "" where all are. A toleration without a
+// value takes any.
+func untolerated(tolerations []events.FleetToleration, taints map[string]string) string {
+	for _, key := range slices.Sorted(maps.Keys(taints)) {
 		if !slices.ContainsFunc(tolerations, func(t events.FleetToleration) bool {
-			return t.Key == key && (t.Value == "" || t.Value == value)
+			return t.Key == key && (t.Value == "" || t.Value == taints[key])
 		}) {
-			return false
+			return strings.TrimSuffix(key+"="+taints[key], "=")
 		}
 	}
-	return true
+	return ""
 }
 
 // some chooses as many clusters as are wanted: present members first, then by preference, over the values of the label

@@ -123,6 +123,8 @@ func probes() map[string]probe {
 	cluster := model.RegisterCluster{Name: "east-gone", Kubeconfig: "none"}
 	spec := subscribe("s", "tidegauge").SubscriptionSpec
 	spec.Catalog = "fleet"
+	unreadable := wantedEverywhere() // refused before the resolver is asked, which does not run here
+	unreadable.Placement.Selector = "a in"
 	created := subscribe("s", "tidegauge")
 	created.SubscriptionSpec = spec
 	group := model.CreateOperatorGroup{Name: "g"}
@@ -285,6 +287,10 @@ func probes() map[string]probe {
 		"list-fleet-subscriptions":  {verb: "list", resource: "fleetsubscriptions", about: ofFleet},
 		"get-fleet-subscription":    {verb: "get", resource: "fleetsubscriptions", about: ofFleet},
 		"delete-fleet-subscription": {verb: "delete", resource: "fleetsubscriptions", about: ofFleet},
+		"get-fleet-preview":         {verb: "get", resource: "fleetsubscriptions", about: ofFleet},
+		"create-fleet-preview": {
+			verb: "update", resource: "fleetsubscriptions", about: ofFleet, body: unreadable,
+		},
 		"set-fleet-subscription": {
 			verb: "update", resource: "fleetsubscriptions", about: ofFleet, body: wantedEverywhere(),
 			query: "dryRun=true",

@@ -146,6 +146,10 @@ func (a *App) Run(ctx context.Context) error {
 			ctx, previewapi.CheckSubject, previews.check)
 	})
 	g.Add("preview sweep", previews.sweep)
+	g.Add("fleet previews", func(ctx context.Context) error {
+		return a.Bus.Serve(
+			ctx, previewapi.FleetSubject, fleetPreviewer{previews, a.fleet}.preview)
+	})
 	g.Add("removal", func(ctx context.Context) error {
 		return a.Bus.Serve(
 			ctx, previewapi.RemovalSubject, previews.removal)

@@ -14,6 +14,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
+	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 	"github.com/chandler-fleet/chandler/services/resolver/preview"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
@@ -161,37 +162,45 @@ func guarded(i int, fn func(i int) error) (err error) {
 func (p *previewer) previewScope(ctx context.Context, q previewapi.Question, at previewapi.Scope) (
 	store.PreviewScope, previewapi.ScopePreview, error,
 ) {
-	x := store.PreviewScope{Scope: at}
+	x, _, o, err := p.suppose(ctx, q, at)
+	if err != nil {
+		return x, o, err
+	}
+	announced, err := preview.Announced(o)
+	x.Announced = string(announced)
+	return x, o, err
+}
+
+// suppose is the state of a scope with the hypotheses, and what would be decided on it.
+func (p *previewer) suppose(ctx context.Context, q previewapi.Question, at previewapi.Scope) (
+	x store.PreviewScope, s decide.State, o previewapi.ScopePreview, err error,
+) {
+	x = store.PreviewScope{Scope: at}
 	l, err := p.store.Scopes.Load(ctx, q.Tenant, resolution.Scope{Cluster: at.Cluster, Namespace: at.Namespace})
 	if err != nil {
-		return x, previewapi.ScopePreview{}, err
+		return x, s, o, err
 	}
 	if err := fingerprint(&x, l); err != nil {
-		return x, previewapi.ScopePreview{}, err
+		return x, s, o, err
 	}
 	if l.DisabledCatalogs, err = p.store.Scopes.DisabledCatalogs(ctx, q.Tenant, l.Scope,
 		catalogsOf(q.Hypotheses)); err != nil {
-		return x, previewapi.ScopePreview{}, err
+		return x, s, o, err
 	}
 	if l.State, err = preview.Apply(l.State, q.Hypotheses); err != nil {
-		return x, previewapi.ScopePreview{}, err
+		return x, s, o, err
 	}
 	var generated []string
 	l.State, generated = preview.ApplyGenerated(l.State)
 	var c evaluation
 	if !l.Removed { // nothing is decided for a removed cluster
 		if c, err = p.evaluate(ctx, l); err != nil {
-			return x, previewapi.ScopePreview{}, err
+			return x, s, o, err
 		}
 	}
-	o, err := preview.Describe(l.State, c.verdicts, c.decisions, q.Single())
-	if err != nil {
-		return x, o, err
-	}
+	o, err = preview.Describe(l.State, c.verdicts, c.decisions, q.Single())
 	o.Generated = generated
-	announced, err := preview.Announced(o)
-	x.Announced = string(announced)
-	return x, o, err
+	return x, l.State, o, err
 }
 
 // fingerprint notes what the answer about a scope rests on.

@@ -31,8 +31,9 @@ type State struct {
 	Clusters map[string]Cluster
 	// Placed are the subscriptions that it owns, by cluster.
 	Placed map[string]Placed
-	// Taken are the clusters on which another subscription has the name or the package.
-	Taken map[string]bool
+	// Taken are the clusters on which another subscription has the name or the package, with its name; of one that a
+	// rollout is about to make, the name of its fleet subscription.
+	Taken map[string]string
 	// Strays are subscriptions that it owns elsewhere than in its namespace, which was another one before.
 	Strays []Place
 	// Last is the newest rollout; its phase is "" where there was none.
@@ -86,7 +87,7 @@ func (s State) World() map[string]rollout.Seen {
 		switch {
 		case !there:
 			seen.Refused = ReasonRemoved
-		case s.Taken[name]:
+		case s.Taken[name] != "":
 			seen.Refused = ReasonTaken
 		}
 		out[name] = seen
@@ -109,15 +110,19 @@ func (s State) Members() ([]string, error) {
 	if s.Deleted {
 		return nil, nil
 	}
-	var all []placement.Cluster
-	var present []string
+	all, present := s.candidates()
+	return placement.Choose(s.Spec.Placement, all, present)
+}
+
+// candidates are all clusters, and those of them that it is on.
+func (s State) candidates() (all []placement.Cluster, present []string) {
 	for name, c := range s.Clusters {
 		all = append(all, c.Cluster)
 		if _, is := s.Placed[name]; is {
 			present = append(present, name)
 		}
 	}
-	return placement.Choose(s.Spec.Placement, all, present)
+	return all, present
 }
 
 // Leaving are the places that it is for no more.
@@ -162,7 +167,7 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 	}
 	out := events.RolloutStarted{
 		FleetSubscription: s.Name, Number: s.Last.Started.Number + 1, Stream: s.Stream, Version: s.Version,
-		Change: s.change(target), Intent: s.intent(), Target: target, Waves: waves,
+		Change: s.change(target), Intent: s.Intent(), Target: target, Waves: waves,
 		MaxConcurrent: s.Spec.Strategy.MaxConcurrent, MaxFailures: failures,
 		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds,
 	}
@@ -184,7 +189,7 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 //	another one                                       yes
 func (s State) behind(name string, target events.RolloutTarget) bool {
 	now, is := s.Placed[name]
-	has := is && now.Spec == s.intent().Subscription && same(now.Target, target)
+	has := is && now.Spec == s.Intent().Subscription && same(now.Target, target)
 	try, was := s.Tried[name]
 	succeeded := try.Outcome == events.ClusterSucceeded
 	switch {
@@ -215,8 +220,8 @@ func (s State) change(target events.RolloutTarget) string {
 	}
 }
 
-// intent is what each cluster is asked for.
-func (s State) intent() events.RolloutIntent {
+// Intent is what each cluster is asked for.
+func (s State) Intent() events.RolloutIntent {
 	return events.RolloutIntent{
 		Namespace: s.Spec.Namespace, OperatorGroup: s.Spec.OperatorGroup, Adopt: s.Spec.Adopt,
 		Subscription: events.SubscriptionSpec{

@@ -24,7 +24,8 @@ func Command(a *command.Env) *cobra.Command {
 reaches them wave by wave, and halts by itself when more clusters fail than it allows. It is made by chandler apply of
 a document of kind FleetSubscription, and shown and deleted by chandler get, describe and delete fleetsubscription.`,
 	}
-	c.AddCommand(statusCommand(a), rolloutsCommand(a), whyCommand(a),
+	c.AddCommand(statusCommand(a), rolloutsCommand(a), whyCommand(a), previewCommand(a), diffCommand(a),
+		treeCommand(a), historyCommand(a),
 		pauseCommand(a), resumeCommand(a), promoteCommand(a), abortCommand(a), skipCommand(a), retryCommand(a))
 	return c
 }

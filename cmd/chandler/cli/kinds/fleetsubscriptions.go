@@ -185,7 +185,7 @@ func WaitsText(code string) string {
 // DescribeRollout writes where a rollout stands: a line for each wave.
 func DescribeRollout(p *printer.Page, r fleetmodel.Rollout) {
 	p.Section("Rollout")
-	p.Line("  Number", fmt.Sprintf("%d, because of %s", r.Number, causeText(r.Change)))
+	p.Line("  Number", fmt.Sprintf("%d, because of %s", r.Number, CauseText(r.Change)))
 	p.Line("  Brings", r.Target.CSV)
 	p.Line("  Phase", RolloutPhase(r))
 	p.Line("  Clusters", CountsText(r.Clusters))
@@ -198,7 +198,8 @@ func DescribeRollout(p *printer.Page, r fleetmodel.Rollout) {
 	}
 }
 
-func causeText(change string) string {
+// CauseText says why a rollout begins.
+func CauseText(change string) string {
 	switch change {
 	case events.ChangeVersion:
 		return "another version"

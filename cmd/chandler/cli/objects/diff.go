@@ -30,34 +30,36 @@ can read it. Whether the server would take a change, and what would be planned, 
 		Example: `  chandler diff -f subscription.yaml --cluster east-1
   chandler diff -f fleet/ -R --cluster east-1,west-2`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return showDiff(cmd.Context(), a, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			differs, err := ShowDiff(cmd.Context(), a, o)
+			if err == nil && differs {
+				err = &author.ExitError{Code: command.ExitDiffers}
+			}
+			return err
+		},
 	}
 	documents.Flags(c, &o)
 	return c
 }
 
-func showDiff(ctx context.Context, a *command.Env, o documents.Options) error {
+// ShowDiff writes how documents differ from what is there, and says whether any does.
+func ShowDiff(ctx context.Context, a *command.Env, o documents.Options) (differs bool, err error) {
 	all, err := documents.Read(a, o)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := printNotes(a, all); err != nil {
-		return err
+		return false, err
 	}
 	c, err := checkedClient(ctx, a, o, all)
 	if err != nil {
-		return err
+		return false, err
 	}
 	results, err := runTasks(ctx, a, c, tasksOf(o, all), "comparing", differ)
-	if err != nil {
-		return err
-	}
 	for _, r := range results {
-		if r.text != "" {
-			return &author.ExitError{Code: command.ExitDiffers}
-		}
+		differs = differs || r.text != ""
 	}
-	return nil
+	return differs, err
 }
 
 // differ compares a task with what is there.

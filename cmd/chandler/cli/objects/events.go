@@ -21,7 +21,7 @@ import (
 )
 
 func describeEvents(ctx context.Context, c *client.Client, p *printer.Page, it printer.Item) error {
-	list, err := allEvents(ctx, c, client.EventSelection{Subject: it.Subject}, 0)
+	list, err := AllEvents(ctx, c, client.EventSelection{Subject: it.Subject}, 0)
 	list = slices.DeleteFunc(list, func(e model.Event) bool { return !ofStream(e, it.Stream) })
 	if err != nil || len(list) == 0 {
 		return err
@@ -145,7 +145,7 @@ func listEvents(ctx context.Context, a *command.Env, o eventOptions) error {
 		}
 		return c.Follow(ctx, o.EventSelection, o.write(a), lost)
 	}
-	found, err := allEvents(ctx, c, o.EventSelection, o.most)
+	found, err := AllEvents(ctx, c, o.EventSelection, o.most)
 	if err != nil {
 		return err
 	}
@@ -174,8 +174,8 @@ func (o *eventOptions) write(a *command.Env) func(model.Event) error {
 	}
 }
 
-// allEvents reads page after page; most bounds the result unless it is 0.
-func allEvents(ctx context.Context, c *client.Client, s client.EventSelection, most int) ([]model.Event, error) {
+// AllEvents reads page after page; most bounds the result unless it is 0.
+func AllEvents(ctx context.Context, c *client.Client, s client.EventSelection, most int) ([]model.Event, error) {
 	var found []model.Event
 	s.Limit = eventPage
 	for {

@@ -3,10 +3,13 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 
+	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/fleets"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/fleet"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -53,7 +56,20 @@ func (h fleetHandlers) register(a *API) {
 		operation(http.MethodDelete, "/fleet/subscriptions/{name}", "delete-fleet-subscription", tagFleet,
 			"End a fleet subscription: the subscriptions on the clusters stay, without their owner"),
 		h.deleteFleetSubscription)
+	h.previews(a)
 	h.rollouts(a)
+}
+
+func (h fleetHandlers) previews(a *API) {
+	const path = "/fleet/subscriptions/{name}/preview"
+	register(a, fleetWide(access.Get, access.FleetSubscriptions),
+		classed(operation(http.MethodGet, path, "get-fleet-preview", tagFleet,
+			"Ask what a fleet subscription leads to on every cluster, and why it does not choose others"), limit.List),
+		h.getFleetPreview)
+	register(a, fleetWide(access.Update, access.FleetSubscriptions),
+		intended(classed(operation(http.MethodPost, path, "create-fleet-preview", tagFleet,
+			"Ask what a fleet subscription would lead to on every cluster if it was set, after the same checks"), limit.List)),
+		h.createFleetPreview)
 }
 
 func (h fleetHandlers) rollouts(a *API) {
@@ -122,6 +138,57 @@ func (h fleetHandlers) setFleetSubscription(
 ) (*written[fleetmodel.FleetSubscription], error) {
 	f, err := h.Intents.Fleets.Set(ctx, who, in.Name, in.Body)
 	return wrote(f, f.Position, "", err)
+}
+
+// FleetPreviewQuery are the parameters of a paged answer about clusters.
+type FleetPreviewQuery struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"200" doc:"Clusters of one page; it ends sooner where 50 of them have to be resolved"`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
+}
+
+type getFleetPreviewInput struct {
+	FleetSubscriptionPath
+	FleetPreviewQuery
+}
+
+func (h fleetHandlers) getFleetPreview(
+	ctx context.Context, who model.Caller, in *getFleetPreviewInput,
+) (*output[fleetmodel.FleetPreview], error) {
+	return h.fleetPreview(ctx, who, in.Name, nil, in.FleetPreviewQuery)
+}
+
+type createFleetPreviewInput struct {
+	FleetSubscriptionPath
+	FleetPreviewQuery
+	Body fleetmodel.SetFleetSubscription
+}
+
+func (h fleetHandlers) createFleetPreview(
+	ctx context.Context, who model.Caller, in *createFleetPreviewInput,
+) (*output[fleetmodel.FleetPreview], error) {
+	return h.fleetPreview(ctx, who, in.Name, &in.Body, in.FleetPreviewQuery)
+}
+
+func (h fleetHandlers) fleetPreview(ctx context.Context, who model.Caller, name string,
+	want *fleetmodel.SetFleetSubscription, q FleetPreviewQuery,
+) (*output[fleetmodel.FleetPreview], error) {
+	page, err := ListQuery{Cursor: q.Cursor}.page()
+	if err == nil && len(page.After) > 1 {
+		err = errs.New(errs.Invalid, "the cursor does not belong to a fleet preview").At("query.cursor", "cursor")
+	}
+	if err != nil {
+		return nil, err
+	}
+	after := strings.Join(page.After, "") // the cluster, or nothing
+	answer, err := h.Intents.Fleets.Preview(ctx, who, name, want, after, q.Limit)
+	if err != nil {
+		return nil, err
+	}
+	out := fleetmodel.FleetPreviewOf(name, answer)
+	if answer.Next != "" {
+		out.Next, err = cursor(answer.Next)
+	}
+	return read(out, err)
 }
 
 type deleteFleetSubscriptionInput struct {

@@ -105,7 +105,7 @@ func New(d Deps) *Services {
 		OperatorGroups: &operatorgroups.Service{Units: u, GlobalNamespaces: d.GlobalNamespaces},
 		InstallPlans:   &installplans.Service{Units: u},
 		Policies:       &approvalpolicies.Service{Units: u},
-		Fleets:         &fleets.Service{Units: u},
+		Fleets:         &fleets.Service{Units: u, Resolver: d.Resolver},
 		Effects:        &effects.Service{Units: u, Tenants: d.Tokens, Slog: log},
 		Tokens: &tokens.Service{
 			Units: u, Tokens: d.Tokens, Policies: d.Access, MaxLife: d.MaxTokenLife,

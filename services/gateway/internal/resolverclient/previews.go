@@ -39,6 +39,12 @@ func (c Client) AfterRemoval(
 	return out, err
 }
 
+// FleetPreview returns what a fleet subscription leads to, or would lead to.
+func (c Client) FleetPreview(ctx context.Context, q previewapi.FleetQuestion) (page previewapi.FleetPage, err error) {
+	err = c.preview(ctx, previewapi.FleetSubject, q, &page)
+	return page, err
+}
+
 func (c Client) preview(ctx context.Context, subject string, in, out any) error {
 	err := c.Bus.Call(ctx, subject, in, out)
 	if errs.Is(err, errs.Unavailable) {

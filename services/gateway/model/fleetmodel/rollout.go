@@ -157,11 +157,7 @@ func CountedRollout(s rollout.State, count []RolloutCounts) Rollout {
 	out := Rollout{
 		FleetSubscription: e.FleetSubscription, Number: e.Number, Change: e.Change, Phase: string(s.Phase),
 		Reason: s.Reason, Waves: []RolloutWave{}, MaxConcurrent: e.MaxConcurrent, MaxFailures: e.MaxFailures,
-		DeadlineSeconds: e.DeadlineSeconds,
-		Target: RolloutTarget{
-			Package: e.Target.Package, Channel: e.Target.Channel, Catalog: e.Target.Catalog,
-			Revision: e.Target.Revision, CSV: e.Target.CSV, Version: e.Target.Version, Content: e.Target.Content,
-		},
+		DeadlineSeconds: e.DeadlineSeconds, Target: TargetOf(e.Target),
 	}
 	for i, w := range e.Waves {
 		c := count[i]

@@ -12,6 +12,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
@@ -27,7 +28,10 @@ var aggregate = unit.Aggregate[fleetsubscription.State, fleetsubscription.Comman
 }
 
 // Service carries out intents about fleet subscriptions and rollouts.
-type Service struct{ Units *unit.Runner }
+type Service struct {
+	Units    *unit.Runner
+	Resolver resolverclient.Client
+}
 
 // Set makes a fleet subscription, or replaces all of it.
 func (s *Service) Set(
@@ -44,7 +48,19 @@ func (s *Service) Set(
 func set(
 	ctx context.Context, u *unit.Work, name string, in fleetmodel.SetFleetSubscription,
 ) (fleetmodel.FleetSubscription, error) {
-	out, err := unit.Change(ctx, u, aggregate, name, fleetsubscription.State{Name: name},
+	out, err := decideSet(ctx, u, name, in)
+	answer := fleetmodel.FleetSubscription{
+		Name: name, Spec: fleetmodel.FleetSpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
+		Stream: out.Stream.String(), Version: out.Version,
+	}
+	answer.Spec.Config = in.Config
+	return answer, err
+}
+
+func decideSet(
+	ctx context.Context, u *unit.Work, name string, in fleetmodel.SetFleetSubscription,
+) (unit.Decision[fleetsubscription.State], error) {
+	return unit.Change(ctx, u, aggregate, name, fleetsubscription.State{Name: name},
 		func(now fleetsubscription.State) (fleetsubscription.Command, error) {
 			others, err := countOthers(ctx, u, name)
 			if err != nil {
@@ -68,12 +84,6 @@ func set(
 			c.Spec.Config, err = bodies.Commit(ctx, u, store.KindSubscriptionConfig, body, now.Spec.Config)
 			return c, err
 		})
-	answer := fleetmodel.FleetSubscription{
-		Name: name, Spec: fleetmodel.FleetSpec(out.State.Spec), CreatedAt: out.Time, UpdatedAt: out.Time,
-		Stream: out.Stream.String(), Version: out.Version,
-	}
-	answer.Spec.Config = in.Config
-	return answer, err
 }
 
 // mayLabel wants of who has labels or annotations of namespaces written what approvers of plans may everywhere: the

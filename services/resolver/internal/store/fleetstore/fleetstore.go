@@ -125,10 +125,7 @@ func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name Name) (s fleet.State,
 	if err != nil {
 		return s, false, fmt.Errorf("read fleet subscription %s: %w", name.Name, pg.Err(err))
 	}
-	s.Stream = events.StreamID{
-		Kind: events.KindFleetSubscription, Incarnation: incarnation,
-		Key: events.Key(name.Tenant, events.KindFleetSubscription, name.Name),
-	}.String()
+	s.Stream = streamOf(name, incarnation)
 	for _, part := range []func(context.Context, pgx.Tx, *fleet.State) error{
 		holdOperator, loadClusters, loadPlaced, loadAsked, loadRollout, loadTried,
 	} {
@@ -137,6 +134,13 @@ func (f *Fleets) load(ctx context.Context, tx pgx.Tx, name Name) (s fleet.State,
 		}
 	}
 	return s, true, nil
+}
+
+func streamOf(name Name, incarnation int) string {
+	return events.StreamID{
+		Kind: events.KindFleetSubscription, Incarnation: incarnation,
+		Key: events.Key(name.Tenant, events.KindFleetSubscription, name.Name),
+	}.String()
 }
 
 // holdOperator has decisions of several fleet subscriptions about the same operator go one after the other, so that the
@@ -175,7 +179,7 @@ func loadPlaced(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	if err != nil {
 		return err
 	}
-	s.Placed, s.Taken = map[string]fleet.Placed{}, map[string]bool{}
+	s.Placed, s.Taken = map[string]fleet.Placed{}, map[string]string{}
 	var cluster, namespace, name, owner string
 	var spec, target json.RawMessage
 	_, err = pgx.ForEachRow(rows, []any{&cluster, &namespace, &name, &owner, &spec, &target}, func() error {
@@ -191,7 +195,7 @@ func loadPlaced(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 			s.Strays = append(s.Strays, fleet.Place{Cluster: cluster, Namespace: namespace})
 		case owner == "" && name == s.Name && (s.Spec.Adopt || follows(target)):
 		default:
-			s.Taken[cluster] = true
+			s.Taken[cluster] = name
 		}
 		return nil
 	})
@@ -201,7 +205,7 @@ func loadPlaced(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 // loadAsked reads the clusters that the rollouts of other fleet subscriptions have asked for the same operator: the log
 // may not have brought their subscriptions yet.
 func loadAsked(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
-	rows, err := tx.Query(ctx, `select c.cluster from resolver.rollouts r join resolver.rollout_clusters c
+	rows, err := tx.Query(ctx, `select c.cluster, r.fleet from resolver.rollouts r join resolver.rollout_clusters c
 		  on c.tenant = r.tenant and c.fleet = r.fleet and c.number = r.number
 		where r.tenant = $1 and r.fleet <> $2 and r.phase in ('Progressing', 'Paused', 'Halted') and c.directive <> ''
 		and r.started #>> '{intent,namespace}' = $3 and r.started #>> '{target,package}' = $4`,
@@ -209,10 +213,10 @@ func loadAsked(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	if err != nil {
 		return err
 	}
-	var cluster string
-	_, err = pgx.ForEachRow(rows, []any{&cluster}, func() error {
+	var cluster, other string
+	_, err = pgx.ForEachRow(rows, []any{&cluster, &other}, func() error {
 		if _, own := s.Placed[cluster]; !own {
-			s.Taken[cluster] = true
+			s.Taken[cluster] = other
 		}
 		return nil
 	})
@@ -264,6 +268,10 @@ func loadTried(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	if s.Last.Phase == "" || !s.Last.Phase.Ended() {
 		return nil
 	}
+	return loadTries(ctx, tx, s)
+}
+
+func loadTries(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	rollouts := map[int]fleet.Try{}
 	clusters := map[string]fleet.Try{}
 	rows, err := tx.Query(ctx, `select number, started ->> 'stream', (started ->> 'version')::bigint, started -> 'target'
