@@ -249,8 +249,8 @@ func names(list []previewapi.FleetCluster, which func(previewapi.FleetCluster) b
 	return someNames(out)
 }
 
-// namesWidth is how much of a line names of clusters have: with the other columns, and names as they usually are, a line
-// stays within 100 characters.
+// namesWidth is how much of a line names of clusters have: with the other columns, and names as they usually are, a
+// line stays within 100 characters.
 const namesWidth = 18
 
 // someNames are as many names as a line has room for, and how many there are beyond.
