@@ -281,6 +281,17 @@ const (
 	FleetClusterChangeWaits         FleetClusterChange = "Waits"
 )
 
+// Defines values for FleetHeldOf.
+const (
+	FleetHeldOfChanged FleetHeldOf = "Changed"
+	FleetHeldOfLeaving FleetHeldOf = "Leaving"
+)
+
+// Defines values for FleetHeldReason.
+const (
+	FleetHeldReasonBudgetExhausted FleetHeldReason = "BudgetExhausted"
+)
+
 // Defines values for FleetPreviewChange.
 const (
 	FleetPreviewChangeIntent     FleetPreviewChange = "Intent"
@@ -1260,6 +1271,18 @@ type AgentConfig struct {
 type AgentConfigRequest struct {
 	// Recipient Public age key (age1…) of who asks: the answer is encrypted to it
 	Recipient string `json:"recipient"`
+}
+
+// AllowFleetBudget defines model for AllowFleetBudget.
+type AllowFleetBudget struct {
+	// Changed How many clusters more rollouts may change
+	Changed *int64 `json:"changed,omitempty"`
+
+	// Leaving How many clusters more may leave
+	Leaving *int64 `json:"leaving,omitempty"`
+
+	// Reason Why. It is kept outside the event log and can be erased
+	Reason string `json:"reason"`
 }
 
 // Allowance defines model for Allowance.
@@ -2626,6 +2649,39 @@ type Finding struct {
 // FindingSeverity defines model for Finding.Severity.
 type FindingSeverity string
 
+// FleetBudget defines model for FleetBudget.
+type FleetBudget struct {
+	// Allowed How many more persons have allowed within the last hour
+	Allowed FleetClusters `json:"allowed"`
+
+	// Changed How many clusters rollouts may change within an hour; 0 is no bound
+	Changed int64 `json:"changed"`
+
+	// Default Nobody has set it: these are the defaults
+	Default bool `json:"default,omitempty"`
+
+	// Held What waits for it
+	Held []FleetHeld `json:"held"`
+
+	// Leaving How many clusters fleet subscriptions may let go of within an hour; 0 is no bound
+	Leaving int64 `json:"leaving"`
+
+	// Position Of the write, in answers to writes
+	Position string `json:"position,omitempty"`
+
+	// Stream Id of its stream of events
+	Stream string `json:"stream,omitempty"`
+
+	// UpdatedAt When it was set; absent where nobody has
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
+
+	// Used How many clusters were changed, and let go of, within the last hour
+	Used FleetClusters `json:"used"`
+
+	// Version Of its stream when it was set
+	Version int64 `json:"version,omitempty"`
+}
+
 // FleetCluster defines model for FleetCluster.
 type FleetCluster struct {
 	// Approval Of that plan, policies included
@@ -2666,6 +2722,42 @@ type FleetClusterApproval string
 
 // FleetClusterChange What it leads to; absent where the cluster is not chosen and has nothing
 type FleetClusterChange string
+
+// FleetClusters defines model for FleetClusters.
+type FleetClusters struct {
+	Changed int64 `json:"changed"`
+	Leaving int64 `json:"leaving"`
+}
+
+// FleetHeld defines model for FleetHeld.
+type FleetHeld struct {
+	FleetSubscription string `json:"fleetSubscription"`
+
+	// Held How many clusters wait
+	Held int64 `json:"held"`
+
+	// Limit How many may be, what a person allowed more included
+	Limit int64 `json:"limit"`
+
+	// Of Whether clusters would be changed, or let go of
+	Of     FleetHeldOf     `json:"of"`
+	Reason FleetHeldReason `json:"reason"`
+
+	// Rollout Number of the rollout; absent where clusters leave
+	Rollout int64 `json:"rollout,omitempty"`
+
+	// Until When the next of them may go on by itself
+	Until time.Time `json:"until"`
+
+	// Used How many clusters of the tenant were changed, or let go of, within the hour
+	Used int64 `json:"used"`
+}
+
+// FleetHeldOf Whether clusters would be changed, or let go of
+type FleetHeldOf string
+
+// FleetHeldReason defines model for FleetHeld.Reason.
+type FleetHeldReason string
 
 // FleetOperatorGroup defines model for FleetOperatorGroup.
 type FleetOperatorGroup struct {
@@ -2741,6 +2833,9 @@ type FleetPreviewChange string
 
 // FleetStatus defines model for FleetStatus.
 type FleetStatus struct {
+	// HeldBack Clusters that wait since as many as may have been changed, or let go of, within the hour
+	HeldBack *FleetHeld `json:"heldBack,omitempty"`
+
 	// Rollout The newest one, without its clusters
 	Rollout *Rollout `json:"rollout,omitempty"`
 
@@ -5664,6 +5759,15 @@ type SetCatalogSecret struct {
 // SetCatalogSecretKind defines model for SetCatalogSecret.Kind.
 type SetCatalogSecretKind string
 
+// SetFleetBudget defines model for SetFleetBudget.
+type SetFleetBudget struct {
+	// Changed How many clusters rollouts may change within an hour; 0 is no bound
+	Changed int64 `json:"changed"`
+
+	// Leaving How many clusters fleet subscriptions may let go of within an hour; 0 is no bound
+	Leaving int64 `json:"leaving"`
+}
+
 // SetFleetSubscription defines model for SetFleetSubscription.
 type SetFleetSubscription struct {
 	// Adopt Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it
@@ -7198,6 +7302,18 @@ type StreamEventsParams struct {
 
 	// Ticket In place of a bearer token, of POST /streams/tickets
 	Ticket string `form:"ticket,omitempty" json:"ticket,omitempty"`
+}
+
+// SetFleetBudgetParams are parameters of SetFleetBudget.
+type SetFleetBudgetParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
+}
+
+// AllowFleetBudgetParams are parameters of AllowFleetBudget.
+type AllowFleetBudgetParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
 
 // ListRolloutsParams are parameters of ListRollouts.
@@ -9267,6 +9383,52 @@ func NewStreamEventsRequest(params *StreamEventsParams) Request {
 func (c *Client) StreamEvents(ctx context.Context, params *StreamEventsParams, opts ...Option) (io.ReadCloser, error) {
 	r := NewStreamEventsRequest(params)
 	return c.Open(ctx, r, opts...)
+}
+
+// NewGetFleetBudgetRequest asks GET /fleet/budget.
+func NewGetFleetBudgetRequest() Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/budget")}
+	return r
+}
+
+// GetFleetBudget: Get how many clusters may be changed and let go of within an hour, and what waits for that.
+func (c *Client) GetFleetBudget(ctx context.Context, opts ...Option) (*FleetBudget, error) {
+	r := NewGetFleetBudgetRequest()
+	return answer[FleetBudget](ctx, c, r, opts)
+}
+
+// NewSetFleetBudgetRequest asks PUT /fleet/budget.
+func NewSetFleetBudgetRequest(params *SetFleetBudgetParams, body SetFleetBudget) Request {
+	r := Request{Method: http.MethodPut, path: pathOf("/fleet/budget")}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// SetFleetBudget: Set how many clusters fleet subscriptions may change, and let go of, within an hour.
+func (c *Client) SetFleetBudget(ctx context.Context, params *SetFleetBudgetParams, body SetFleetBudget, opts ...Option) (*FleetBudget, error) {
+	r := NewSetFleetBudgetRequest(params, body)
+	return answer[FleetBudget](ctx, c, r, opts)
+}
+
+// NewAllowFleetBudgetRequest asks POST /fleet/budget/allow.
+func NewAllowFleetBudgetRequest(params *AllowFleetBudgetParams, body AllowFleetBudget) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/budget/allow")}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// AllowFleetBudget: Let more clusters be changed, or let go of, within the hour that follows.
+func (c *Client) AllowFleetBudget(ctx context.Context, params *AllowFleetBudgetParams, body AllowFleetBudget, opts ...Option) (*FleetBudget, error) {
+	r := NewAllowFleetBudgetRequest(params, body)
+	return answer[FleetBudget](ctx, c, r, opts)
 }
 
 // NewListRolloutsRequest asks GET /fleet/rollouts.
