@@ -335,6 +335,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "the one way to connect to NATS; apart from the bus, since agents connect and must not reach Postgres",
 		},
 		{
+			Packages: []string{"libs/joining"}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true,
+			Why: "gateway and installer decide who becomes an agent",
+		},
+		{
 			Packages: []string{"libs/natsjwt"}, May: []string{
 				anyStd, "libs/errs", "libs/natsauth", "libs/natsconn", "github.com/nats-io",
 			},
@@ -477,6 +481,15 @@ func Rules() []Rule { //nolint:funlen // one table
 			Packages: []string{"services/installer/internal/executorhost"},
 			May:      []string{anyStd, "libs/...", ownPure, ownTree, "services/installer/executor/access", outside},
 			Why:      "it keeps the tokens that executors use",
+		},
+		{
+			Packages: []string{"services/installer/joiner"},
+			May: []string{
+				anyStd, "libs/agentconfig", "libs/errs", "libs/keys", "libs/keys/seal", "libs/natsauth", "libs/natsconn",
+				"libs/natsjwt", "libs/protocol", "libs/renewed", "libs/rpc", "filippo.io/age", "github.com/google/uuid",
+				"github.com/nats-io",
+			},
+			Why: "it runs in clusters, and must not reach PostgreSQL",
 		},
 		{
 			Packages: []string{"services/*/internal/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, outside},

@@ -109,7 +109,7 @@ func Making(h *Hub) projection.Making {
 	return projection.Making{
 		Consumer: h.consumer, Schema: "installer", Handle: h.handlers.Handle,
 		Derived: []string{
-			"approval_policies", "catalogs", "clusters", "csvs", "metadata", "operatorgroups", "plans", "removals",
+			"agents", "approval_policies", "catalogs", "clusters", "csvs", "metadata", "operatorgroups", "plans", "removals",
 			"stops", "subscriptions", "totals",
 		},
 		Marks: []string{"dirty"},
