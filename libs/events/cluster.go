@@ -186,8 +186,8 @@ const (
 	JoinAutomatic = "Automatic" // by the token
 )
 
-// ClusterJoinTokenIssued says that who has a token may ask to become the agent of the cluster. It takes the place of the
-// token before.
+// ClusterJoinTokenIssued says that who has a token may ask to become the agent of the cluster. It takes the place of
+// the token before.
 type ClusterJoinTokenIssued struct {
 	// Token is the public key of the token, whose seed nobody but its holder has.
 	Token string    `json:"token"`

@@ -1,6 +1,6 @@
 // Package joining is how a program becomes the agent of a cluster, as the cluster's stream tells it: a token is issued,
-// somebody asks with it, a person or the token accepts, and all of it can be taken back. The gateway decides for people,
-// the installer for who asks. The package is pure.
+// somebody asks with it, a person or the token accepts, and all of it can be taken back. The gateway decides for
+// people, the installer for who asks. The package is pure.
 package joining
 
 import (

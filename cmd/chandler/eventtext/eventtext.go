@@ -499,15 +499,6 @@ func groupObserved(g events.OperatorGroupObserved) string {
 	return t
 }
 
-func joinRequested(v events.ClusterJoinRequested) string {
-	s := fmt.Sprintf("agent %s asks to join, from cluster %s with Kubernetes %s", v.Instance, v.ClusterUID,
-		v.KubernetesVersion)
-	if v.Accepted {
-		s += "; accepted by its token"
-	}
-	return s
-}
-
 // clusterHas tells labels or taints.
 func clusterHas(p events.Payload) string {
 	var what string

@@ -10,9 +10,12 @@ import (
 	"github.com/chandler-fleet/chandler/libs/joining"
 )
 
-// foldAgent keeps who is, or wants to become, the agent of a cluster. What has changed is pushed to NATS afterwards
+// agentFolds fold who is the agent of a cluster.
+type agentFolds struct{ folder }
+
+// keep keeps who is, or wants to become, the agent of a cluster. What has changed is pushed to NATS afterwards
 // (package joins).
-func (f folder) foldAgent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+func (f agentFolds) keep(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	var state joining.State
 	err := tx.QueryRow(ctx, `select state from installer.agents where tenant = $1 and cluster_id = $2`, e.Tenant,
 		e.StreamID.UUID()).Scan(&state)
@@ -25,8 +28,8 @@ func (f folder) foldAgent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) e
 	return err
 }
 
-// forgetAgent takes the rights of a removed cluster's agent away.
-func (f folder) forgetAgent(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+// forget takes the rights of a removed cluster's agent away.
+func (f agentFolds) forget(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	_, err := tx.Exec(ctx, `update installer.agents set state = '{}', pushed = null
 		where tenant = $1 and cluster_id = $2`, e.Tenant, e.StreamID.UUID())
 	return err
