@@ -487,8 +487,8 @@ func Rules() []Rule { //nolint:funlen // one table
 			Packages: []string{"services/installer/joiner"},
 			May: []string{
 				anyStd, "libs/agentconfig", "libs/errs", "libs/keys", "libs/keys/seal", "libs/natsauth",
-				"libs/natsconn", "libs/natsjwt", "libs/protocol", "libs/renewed", "libs/rpc", "filippo.io/age", "github.com/google/uuid",
-				"github.com/nats-io",
+				"libs/natsconn", "libs/natsjwt", "libs/protocol", "libs/renewed", "libs/rpc", "filippo.io/age",
+				"github.com/google/uuid", "github.com/nats-io",
 			},
 			Why: "it runs in clusters, and must not reach PostgreSQL",
 		},

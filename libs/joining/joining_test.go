@@ -37,6 +37,7 @@ func asked(key string, who joining.Asked, accepted bool) events.Payload {
 // A token is good for one, once, until it ends; what was asked may be asked again and leads to nothing new.
 func TestRequest(t *testing.T) {
 	t.Parallel()
+	gone, cloned, later := events.ClusterAgentRevoked{}, events.ClusterAgentCloned{}, issued("T2", events.JoinManual)
 	type history = []events.Payload
 	manual, automatic := issued("T1", events.JoinManual), issued("T1", events.JoinAutomatic)
 	accepted, rejected := events.ClusterJoinAccepted{Instance: "a"}, events.ClusterJoinRejected{Instance: "a"}
@@ -51,21 +52,21 @@ func TestRequest(t *testing.T) {
 		want   events.Payload
 		kind   errs.Kind
 	}{
-		"first":                    {history{manual}, "T1", first, 0, use, ""},
-		"accepted by the token":    {history{automatic}, "T1", first, 0, usedAtOnce, ""},
-		"again":                    {history{manual, use}, "T1", first, 0, nil, ""},
-		"again after its end":      {history{manual, use}, "T1", first, 2 * time.Hour, nil, ""},
-		"again, accepted":          {history{manual, use, accepted}, "T1", first, 0, nil, ""},
-		"again, rejected":          {history{manual, use, rejected}, "T1", first, 0, nil, ""},
-		"used by another":          {history{manual, use}, "T1", other, 0, nil, errs.Conflict},
-		"used with another key":    {history{manual, use}, "T1", another, 0, nil, errs.Conflict},
-		"ended":                    {history{manual}, "T1", first, time.Hour, nil, errs.Forbidden},
-		"guessed":                  {history{manual}, "T2", first, 0, nil, errs.Forbidden},
-		"none":                     {nil, "T1", first, 0, nil, errs.Forbidden},
-		"replaced":                 {history{manual, issued("T2", events.JoinManual)}, "T1", first, 0, nil, errs.Forbidden},
-		"revoked":                  {history{manual, events.ClusterAgentRevoked{}}, "T1", first, 0, nil, errs.Forbidden},
-		"of a cloned agent":        {history{automatic, usedAtOnce, events.ClusterAgentCloned{}}, "T1", first, 0, nil, errs.Forbidden},
-		"of a cluster that is not": {history{manual, events.ClusterRemoved{}}, "T1", first, 0, nil, errs.Forbidden},
+		"first":                 {history{manual}, "T1", first, 0, use, ""},
+		"at once":               {history{automatic}, "T1", first, 0, usedAtOnce, ""},
+		"again":                 {history{manual, use}, "T1", first, 0, nil, ""},
+		"again after its end":   {history{manual, use}, "T1", first, 2 * time.Hour, nil, ""},
+		"again, accepted":       {history{manual, use, accepted}, "T1", first, 0, nil, ""},
+		"again, rejected":       {history{manual, use, rejected}, "T1", first, 0, nil, ""},
+		"used by another":       {history{manual, use}, "T1", other, 0, nil, errs.Conflict},
+		"used with another key": {history{manual, use}, "T1", another, 0, nil, errs.Conflict},
+		"ended":                 {history{manual}, "T1", first, time.Hour, nil, errs.Forbidden},
+		"guessed":               {history{manual}, "T2", first, 0, nil, errs.Forbidden},
+		"none":                  {nil, "T1", first, 0, nil, errs.Forbidden},
+		"replaced":              {history{manual, later}, "T1", first, 0, nil, errs.Forbidden},
+		"revoked":               {history{manual, gone}, "T1", first, 0, nil, errs.Forbidden},
+		"cloned":                {history{automatic, usedAtOnce, cloned}, "T1", first, 0, nil, errs.Forbidden},
+		"removed":               {history{manual, events.ClusterRemoved{}}, "T1", first, 0, nil, errs.Forbidden},
 	} {
 		got, err := joining.Request(state(c.before...), c.token, c.who, now.Add(c.after))
 		var want []events.Payload

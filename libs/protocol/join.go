@@ -56,7 +56,8 @@ type JoinQuestion struct {
 // Text is what the token signs of a question about a cluster: all of it but the proof.
 func (q JoinQuestion) Text(tenant, clusterID string) []byte {
 	return []byte(strings.Join([]string{
-		"chandler.join.v1", tenant, clusterID, q.Token, q.Instance, q.Key, q.ClusterUID, q.KubernetesVersion, q.Recipient,
+		"chandler.join.v1", tenant, clusterID, q.Token, q.Instance, q.Key, q.ClusterUID, q.KubernetesVersion,
+		q.Recipient,
 	}, "\n"))
 }
 

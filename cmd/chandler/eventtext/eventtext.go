@@ -109,10 +109,8 @@ func sentence(p events.Payload) string {
 		return "token of the hub rotated; the new one ends at " + v.Expires.UTC().Format(time.RFC3339)
 	case events.ClusterLabelsChanged, events.ClusterTaintsChanged:
 		return clusterHas(v)
-	case events.ClusterJoinTokenIssued:
-		return fmt.Sprintf("join token issued, good until %s; acceptance %s", v.Ends.UTC().Format(time.RFC3339), v.Accept)
-	case events.ClusterJoinRequested:
-		return joinRequested(v)
+	case events.ClusterJoinTokenIssued, events.ClusterJoinRequested:
+		return joinSentence(v)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished,
 		events.CatalogBundlesFetched,
 		events.CatalogSecretSet, events.CatalogHealthSet:

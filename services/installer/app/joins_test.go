@@ -68,7 +68,8 @@ func setupSpokes(t *testing.T) *spokes {
 // register registers a cluster that an agent serves.
 func (e *spokes) register(name string) (clusterID string) {
 	e.t.Helper()
-	return e.one(events.KindCluster, name, events.ClusterRegistered{Name: name, Access: events.AccessAgent}).UUID().String()
+	registered := events.ClusterRegistered{Name: name, Access: events.AccessAgent}
+	return e.one(events.KindCluster, name, registered).UUID().String()
 }
 
 // token issues a join token, as the gateway does.
@@ -100,7 +101,8 @@ func (e *spokes) token(cluster, clusterID, accept string) agentconfig.Join {
 
 func (e *spokes) joiner(j agentconfig.Join, uid string, store *kept) joiner.Joiner {
 	return joiner.Joiner{
-		Join: j, Store: store, Facts: joiner.Facts{ClusterUID: uid, KubernetesVersion: "v1.34.4"}, Log: bustest.Log(e.t),
+		Join: j, Store: store, Facts: joiner.Facts{ClusterUID: uid, KubernetesVersion: "v1.34.4"},
+		Log: bustest.Log(e.t),
 	}
 }
 
@@ -199,7 +201,8 @@ func TestAnAgentJoins(t *testing.T) {
 
 	twin := e.register("twin")
 	_, err = e.joiner(e.token("twin", twin, events.JoinAutomatic), uid, &kept{t: t}).Run(t.Context())
-	if !errs.Is(err, errs.Conflict) || !strings.Contains(err.Error(), `"twin"`) || !strings.Contains(err.Error(), `"field"`) {
+	if !errs.Is(err, errs.Conflict) || !strings.Contains(err.Error(), `"twin"`) ||
+		!strings.Contains(err.Error(), `"field"`) {
 		t.Errorf("the same API server as a second cluster: %v", err)
 	}
 

@@ -149,7 +149,9 @@ func (j Joiner) save(ctx context.Context, own Identity) error {
 }
 
 // ask asks until the hub has decided.
-func (j Joiner) ask(ctx context.Context, conn *nats.Conn, hub keys.Accepted, own Identity) (token, config string, err error) {
+func (j Joiner) ask(ctx context.Context, conn *nats.Conn, hub keys.Accepted, own Identity) (
+	token, config string, err error,
+) {
 	q, open, err := j.question(own)
 	if err != nil {
 		return "", "", err
@@ -167,7 +169,8 @@ func (j Joiner) ask(ctx context.Context, conn *nats.Conn, hub keys.Accepted, own
 		case err != nil:
 			j.Log.WarnContext(ctx, "the hub does not answer the request to join; asking again", "error", err)
 		case answer.State == protocol.JoinAccepted:
-			j.Log.InfoContext(ctx, "the hub has accepted this agent", "cluster", j.Join.Cluster, "instance", own.Instance)
+			j.Log.InfoContext(ctx, "the hub has accepted this agent", "cluster", j.Join.Cluster, "instance",
+				own.Instance)
 			text, err := open.Open(answer.Config, agentconfig.MaxBytes)
 			if err != nil {
 				return "", "", err

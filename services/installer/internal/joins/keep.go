@@ -162,7 +162,9 @@ func (s *Server) renew(ctx context.Context, at place, raw json.RawMessage) (any,
 
 // seen notes a process of an agent and reports whether it lives beside another one: it was followed by that, and is
 // heard again later than a question of its own can have been under way. No clock but this one counts.
-func (s *Server) seen(ctx context.Context, tx pgx.Tx, at place, key string, process uuid.UUID) (cloned bool, err error) {
+func (s *Server) seen(ctx context.Context, tx pgx.Tx, at place, key string, process uuid.UUID) (
+	cloned bool, err error,
+) {
 	now := s.Now().UTC()
 	var first time.Time
 	err = tx.QueryRow(ctx, `select first from installer.agent_processes

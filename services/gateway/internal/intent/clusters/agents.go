@@ -57,8 +57,8 @@ func (s *Service) IssueJoinToken(
 		return out, errs.New(errs.Conflict, "cluster %q was removed and registered again meanwhile: ask again", name)
 	}
 	return model.IssuedJoinToken{
-		Tenant: who.Tenant, Cluster: name, ClusterID: id, EndsAt: ends, JWT: made.JWT, NATSURL: made.URL, NATSCA: made.CA,
-		HubKeys: made.HubKeys, Position: position,
+		Tenant: who.Tenant, Cluster: name, ClusterID: id, EndsAt: ends, JWT: made.JWT, NATSURL: made.URL,
+		NATSCA: made.CA, HubKeys: made.HubKeys, Position: position,
 	}, nil
 }
 
