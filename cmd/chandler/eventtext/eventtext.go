@@ -112,8 +112,7 @@ func sentence(p events.Payload) string {
 	case events.ClusterJoinTokenIssued, events.ClusterJoinRequested:
 		return joinSentence(v)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished,
-		events.CatalogBundlesFetched,
-		events.CatalogSecretSet, events.CatalogHealthSet:
+		events.CatalogBundlesFetched, events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
 		events.SubscriptionRollbackRequested, events.SubscriptionPlaced,
