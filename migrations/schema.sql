@@ -3457,6 +3457,35 @@ ALTER TABLE gateway_api.cluster_credentials OWNER TO chandler_owner;
 
 COMMENT ON VIEW gateway_api.cluster_credentials IS 'encrypted kubeconfigs, for the installer';
 
+CREATE TABLE installer.agent_processes (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    key text NOT NULL,
+    process uuid NOT NULL,
+    first timestamp with time zone NOT NULL,
+    last timestamp with time zone NOT NULL
+);
+
+ALTER TABLE ONLY installer.agent_processes FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.agent_processes OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.agent_processes IS 'processes of agents, with when each was heard first and last';
+
+CREATE TABLE installer.agents (
+    tenant text NOT NULL,
+    cluster_id uuid NOT NULL,
+    cluster text NOT NULL,
+    state jsonb NOT NULL,
+    pushed timestamp with time zone
+);
+
+ALTER TABLE ONLY installer.agents FORCE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.agents OWNER TO chandler_owner;
+
+COMMENT ON TABLE installer.agents IS 'agents of clusters and who wants to become one, as the log tells them';
+
 CREATE TABLE installer.approval_policies (
     tenant text NOT NULL,
     name text NOT NULL,
@@ -4984,6 +5013,12 @@ ALTER TABLE ONLY gateway.webhook_tests
 ALTER TABLE ONLY gateway.webhooks
     ADD CONSTRAINT webhooks_pkey PRIMARY KEY (tenant, name);
 
+ALTER TABLE ONLY installer.agent_processes
+    ADD CONSTRAINT agent_processes_pkey PRIMARY KEY (tenant, cluster_id, key, process);
+
+ALTER TABLE ONLY installer.agents
+    ADD CONSTRAINT agents_pkey PRIMARY KEY (tenant, cluster_id);
+
 ALTER TABLE ONLY installer.approval_policies
     ADD CONSTRAINT approval_policies_pkey PRIMARY KEY (tenant, name);
 
@@ -5841,6 +5876,10 @@ ALTER TABLE gateway.webhook_tests ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE gateway.webhooks ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE installer.agent_processes ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE installer.agents ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE installer.approval_policies ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.catalogs ENABLE ROW LEVEL SECURITY;
@@ -5892,6 +5931,18 @@ ALTER TABLE installer.stops ENABLE ROW LEVEL SECURITY;
 ALTER TABLE installer.streams ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE installer.subscriptions ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY tenant ON installer.agent_processes USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
+
+CREATE POLICY tenant ON installer.agents USING (((tenant = ( SELECT
+        CASE
+            WHEN (SESSION_USER <> 'chandler_gateway_api'::name) THEN current_setting('chandler.tenant'::text, true)
+            ELSE NULLIF(current_setting('chandler.tenant'::text, true), '*'::text)
+        END AS "nullif")) OR ( SELECT (((SESSION_USER <> 'chandler_gateway_api'::name) AND (current_setting('chandler.tenant'::text, true) = '*'::text)) OR (CURRENT_USER = 'chandler_owner'::name)))));
 
 CREATE POLICY tenant ON installer.approval_policies USING (((tenant = ( SELECT
         CASE
@@ -6945,6 +6996,10 @@ GRANT SELECT ON TABLE gateway_api.bodies TO chandler_catalog_indexer;
 GRANT SELECT ON TABLE gateway_api.catalog_secrets TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE gateway_api.cluster_credentials TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.agent_processes TO chandler_installer;
+
+GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.agents TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.approval_policies TO chandler_installer;
 

@@ -29,7 +29,7 @@ var kubernetesTypes = []string{
 
 // vocabulary is what pure packages share.
 var vocabulary = []string{
-	pureStd, "libs/errs", "libs/events", "libs/digest", "libs/keys", "libs/protocol", "libs/catalog",
+	pureStd, "libs/errs", "libs/events", "libs/joining", "libs/digest", "libs/keys", "libs/protocol", "libs/catalog",
 	"libs/catalog/display", "libs/source", "libs/installplan", "libs/installplan/terms", "libs/installplan/window",
 	"libs/bundle", "libs/render", "libs/operatorgroup", "libs/removedapi", "libs/previewapi", "libs/kubeconfig",
 	"libs/configseal", "libs/unknown",
@@ -351,6 +351,10 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "the one way to connect to NATS; apart from the bus, since agents connect and must not reach Postgres",
 		},
 		{
+			Packages: []string{"libs/joining"}, May: []string{pureStd, "libs/errs", "libs/events"}, Pure: true,
+			Why: "gateway and installer decide who becomes an agent",
+		},
+		{
 			Packages: []string{"libs/natsjwt"}, May: []string{
 				anyStd, "libs/errs", "libs/natsauth", "libs/natsconn", "github.com/nats-io",
 			},
@@ -437,7 +441,8 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"services/installer/agent"},
 			May: []string{
-				anyStd, "libs/...", "services/installer/executor", "services/installer/executor/hubclient", outside,
+				anyStd, "libs/...", "services/installer/executor", "services/installer/executor/hubclient",
+				"services/installer/joiner", outside,
 			},
 			Why: "the wiring of an agent: Kubernetes and NATS, never Postgres (see Barriers)",
 		},
@@ -493,6 +498,15 @@ func Rules() []Rule { //nolint:funlen // one table
 			Packages: []string{"services/installer/internal/executorhost"},
 			May:      []string{anyStd, "libs/...", ownPure, ownTree, "services/installer/executor/access", outside},
 			Why:      "it keeps the tokens that executors use",
+		},
+		{
+			Packages: []string{"services/installer/joiner"},
+			May: []string{
+				anyStd, "libs/agentconfig", "libs/errs", "libs/keys", "libs/keys/seal", "libs/natsauth",
+				"libs/natsconn", "libs/natsjwt", "libs/protocol", "libs/renewed", "libs/rpc", "filippo.io/age",
+				"github.com/google/uuid", "github.com/nats-io",
+			},
+			Why: "it runs in clusters, and must not reach PostgreSQL",
 		},
 		{
 			Packages: []string{"services/*/internal/..."}, May: []string{anyStd, "libs/...", ownPure, ownTree, outside},

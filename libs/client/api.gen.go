@@ -38,6 +38,17 @@ const (
 	AddTokenRoleViewer AddTokenRole = "viewer"
 )
 
+// Defines values for AgentPhase.
+const (
+	AgentPhaseAccepted AgentPhase = "Accepted"
+	AgentPhaseCloned   AgentPhase = "Cloned"
+	AgentPhaseInvited  AgentPhase = "Invited"
+	AgentPhaseNone     AgentPhase = "None"
+	AgentPhasePending  AgentPhase = "Pending"
+	AgentPhaseRejected AgentPhase = "Rejected"
+	AgentPhaseRevoked  AgentPhase = "Revoked"
+)
+
 // Defines values for ApprovalPolicySpecPermissionGrowth.
 const (
 	ApprovalPolicySpecPermissionGrowthIgnore ApprovalPolicySpecPermissionGrowth = "Ignore"
@@ -239,6 +250,13 @@ const (
 	CreateSubscriptionApprovalManual    CreateSubscriptionApproval = "Manual"
 )
 
+// Defines values for DecideAgentAction.
+const (
+	DecideAgentActionAccept DecideAgentAction = "Accept"
+	DecideAgentActionReject DecideAgentAction = "Reject"
+	DecideAgentActionRevoke DecideAgentAction = "Revoke"
+)
+
 // Defines values for DecisionOutcome.
 const (
 	DecisionOutcomeAtLatestKnown DecisionOutcome = "AtLatestKnown"
@@ -348,6 +366,18 @@ const (
 const (
 	InstallPlanWaitsForApproval InstallPlanWaitsFor = "Approval"
 	InstallPlanWaitsForWindow   InstallPlanWaitsFor = "Window"
+)
+
+// Defines values for IssueJoinTokenAccept.
+const (
+	IssueJoinTokenAcceptAutomatic IssueJoinTokenAccept = "Automatic"
+	IssueJoinTokenAcceptManual    IssueJoinTokenAccept = "Manual"
+)
+
+// Defines values for JoinTokenAccept.
+const (
+	JoinTokenAcceptAutomatic JoinTokenAccept = "Automatic"
+	JoinTokenAcceptManual    JoinTokenAccept = "Manual"
 )
 
 // Defines values for KeyUsePurpose.
@@ -1257,6 +1287,28 @@ type AddTokenKind string
 
 // AddTokenRole What it allows by itself in the whole tenant. admin: everything; viewer: reads; none: what role bindings give to the actor
 type AddTokenRole string
+
+// Agent defines model for Agent.
+type Agent struct {
+	// Agent Who was accepted
+	Agent *Joiner `json:"agent,omitempty"`
+
+	// Asks Who waits to be accepted
+	Asks    *Joiner `json:"asks,omitempty"`
+	Cluster string  `json:"cluster"`
+
+	// Phase Invited: there is a join token; Pending: somebody has used it and waits to be accepted; Cloned: two live processes had the credentials of the agent, and neither is let in any more
+	Phase AgentPhase `json:"phase"`
+
+	// Position Of the write, in answers to writes
+	Position string `json:"position,omitempty"`
+
+	// Token The join token that was issued last
+	Token *JoinToken `json:"token,omitempty"`
+}
+
+// AgentPhase Invited: there is a join token; Pending: somebody has used it and waits to be accepted; Cloned: two live processes had the credentials of the agent, and neither is let in any more
+type AgentPhase string
 
 // AgentConfig defines model for AgentConfig.
 type AgentConfig struct {
@@ -2371,6 +2423,18 @@ type Cut struct {
 	StepLogs     int64 `json:"stepLogs,omitempty"`
 }
 
+// DecideAgent defines model for DecideAgent.
+type DecideAgent struct {
+	// Action Accept: who asks becomes the agent, and the one before is let in no more; Reject: it does not; Revoke: nobody is the agent any more, and no token is good
+	Action DecideAgentAction `json:"action"`
+
+	// Instance Who asks, as it was looked at; for Accept and Reject
+	Instance string `json:"instance,omitempty"`
+}
+
+// DecideAgentAction Accept: who asks becomes the agent, and the one before is let in no more; Reject: it does not; Revoke: nobody is the agent any more, and no token is good
+type DecideAgentAction string
+
 // Decision defines model for Decision.
 type Decision struct {
 	// Again The decision made again, with its whole input and every question that was asked of catalogs
@@ -3218,6 +3282,77 @@ type InstallPlanPhase string
 
 // InstallPlanWaitsFor What it waits for before it may begin
 type InstallPlanWaitsFor string
+
+// IssueJoinToken defines model for IssueJoinToken.
+type IssueJoinToken struct {
+	// Accept Manual, the default: a person accepts who uses the token. Automatic: the token does, which needs the right to update the cluster, too
+	Accept IssueJoinTokenAccept `json:"accept,omitempty"`
+
+	// Key Public key of the token: of a key pair of a user of NATS, made by who asks. Its seed is the secret of the token; the public key of a user of NATS
+	Key string `json:"key"`
+
+	// TTLSeconds For how long the token may be used first; an hour without it
+	TTLSeconds *int64 `json:"ttlSeconds,omitempty"`
+}
+
+// IssueJoinTokenAccept Manual, the default: a person accepts who uses the token. Automatic: the token does, which needs the right to update the cluster, too
+type IssueJoinTokenAccept string
+
+// IssuedJoinToken defines model for IssuedJoinToken.
+type IssuedJoinToken struct {
+	Cluster string `json:"cluster"`
+
+	// ClusterID Of this registration, as subjects of NATS name it
+	ClusterID string `json:"clusterId"`
+
+	// EndsAt Until when it may be used first
+	EndsAt time.Time `json:"endsAt"`
+
+	// HubKeys Public keys by which the agent believes the hub
+	HubKeys []string `json:"hubKeys"`
+
+	// Jwt Of the token's user of NATS
+	Jwt string `json:"jwt"`
+
+	// NatsCA Authorities of its certificate in PEM; absent: those of the system
+	NatsCA  string `json:"natsCA,omitempty"`
+	NatsURL string `json:"natsURL"`
+
+	// Position Of the write
+	Position string `json:"position"`
+	Tenant   string `json:"tenant"`
+}
+
+// JoinToken defines model for JoinToken.
+type JoinToken struct {
+	// Accept Whether a person accepts who uses it
+	Accept JoinTokenAccept `json:"accept"`
+
+	// EndsAt Until when it may be used first
+	EndsAt time.Time `json:"endsAt"`
+
+	// Key Public key of the token
+	Key string `json:"key"`
+
+	// UsedBy Instance that has used it; nobody else may
+	UsedBy string `json:"usedBy,omitempty"`
+}
+
+// JoinTokenAccept Whether a person accepts who uses it
+type JoinTokenAccept string
+
+// Joiner defines model for Joiner.
+type Joiner struct {
+	// ClusterUID UID of its namespace kube-system
+	ClusterUID string `json:"clusterUID"`
+
+	// Instance Id that it has drawn
+	Instance string `json:"instance"`
+
+	// Key Public key of its user of NATS
+	Key               string `json:"key"`
+	KubernetesVersion string `json:"kubernetesVersion"`
+}
 
 // KeyUse defines model for KeyUse.
 type KeyUse struct {
@@ -8846,6 +8981,31 @@ func (c *Client) ConfigureCluster(ctx context.Context, cluster string, params *C
 	return answer[ConfiguredCluster](ctx, c, r, opts)
 }
 
+// NewGetAgentRequest asks GET /clusters/{cluster}/agent.
+func NewGetAgentRequest(cluster string) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/clusters/{cluster}/agent", cluster)}
+	return r
+}
+
+// GetAgent: Who serves a cluster from within, or wants to.
+func (c *Client) GetAgent(ctx context.Context, cluster string, opts ...Option) (*Agent, error) {
+	r := NewGetAgentRequest(cluster)
+	return answer[Agent](ctx, c, r, opts)
+}
+
+// NewDecideAgentRequest asks POST /clusters/{cluster}/agent.
+func NewDecideAgentRequest(cluster string, body DecideAgent) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/clusters/{cluster}/agent", cluster)}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// DecideAgent: Accept or reject who asks to become the agent of a cluster, or revoke agent and token.
+func (c *Client) DecideAgent(ctx context.Context, cluster string, body DecideAgent, opts ...Option) (*Agent, error) {
+	r := NewDecideAgentRequest(cluster, body)
+	return answer[Agent](ctx, c, r, opts)
+}
+
 // NewIssueAgentConfigRequest asks POST /clusters/{cluster}/agent-config.
 func NewIssueAgentConfigRequest(cluster string, body AgentConfigRequest) Request {
 	r := Request{Method: http.MethodPost, path: pathOf("/clusters/{cluster}/agent-config", cluster)}
@@ -8870,6 +9030,19 @@ func NewReplaceCredentialsRequest(cluster string, body ReplaceCredentials) Reque
 func (c *Client) ReplaceCredentials(ctx context.Context, cluster string, body ReplaceCredentials, opts ...Option) (*Removed, error) {
 	r := NewReplaceCredentialsRequest(cluster, body)
 	return answer[Removed](ctx, c, r, opts)
+}
+
+// NewIssueJoinTokenRequest asks POST /clusters/{cluster}/join-tokens.
+func NewIssueJoinTokenRequest(cluster string, body IssueJoinToken) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/clusters/{cluster}/join-tokens", cluster)}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// IssueJoinToken: Let whoever has a token ask to become the agent of a cluster.
+func (c *Client) IssueJoinToken(ctx context.Context, cluster string, body IssueJoinToken, opts ...Option) (*IssuedJoinToken, error) {
+	r := NewIssueJoinTokenRequest(cluster, body)
+	return answer[IssuedJoinToken](ctx, c, r, opts)
 }
 
 // NewFindNamedRequest asks GET /clusters/{cluster}/namespaces/{namespace}/named/{name}.

@@ -15,6 +15,12 @@ func clusterEvents() []Definition {
 		define(KindCluster, Gateway, ClusterTaintsChanged{}, "The cluster has other taints from now on."),
 		define(KindCluster, Gateway, ClusterCordoned{}, "No new plans are made for the cluster."),
 		define(KindCluster, Gateway, ClusterUncordoned{}, "Plans are made for the cluster again."),
+		define(KindCluster, Gateway, ClusterJoinTokenIssued{}, "Who has this token may ask to become the agent of the cluster."),
+		define(KindCluster, Installer, ClusterJoinRequested{}, "Somebody with a token has asked to become the agent of the cluster."),
+		define(KindCluster, Gateway, ClusterJoinAccepted{}, "Who has asked is the agent of the cluster from now on; the one before is let in no more."),
+		define(KindCluster, Gateway, ClusterJoinRejected{}, "Who has asked does not become the agent of the cluster."),
+		define(KindCluster, Gateway, ClusterAgentRevoked{}, "Nobody is the agent of the cluster any more, and no token is good."),
+		define(KindCluster, Installer, ClusterAgentCloned{}, "Two live processes have the credentials of the agent: neither is let in any more."),
 		define(KindCluster, Gateway, ClusterRemoved{}, "Chandler lets go of the cluster; what is installed stays."),
 		define(KindCluster, Installer, ClusterObserved{}, "The executor's view of the cluster changed."),
 		define(KindCluster, Installer, ClusterCredentialRotated{}, "The token by which the cluster is reached was followed by the next one."),
@@ -173,3 +179,68 @@ type ClusterObserved struct {
 
 // EventType implements Payload.
 func (ClusterObserved) EventType() Type { return "cluster.observed.v1" }
+
+// How who asks to join is accepted.
+const (
+	JoinManual    = "Manual"    // by a person
+	JoinAutomatic = "Automatic" // by the token
+)
+
+// ClusterJoinTokenIssued says that who has a token may ask to become the agent of the cluster. It takes the place of
+// the token before.
+type ClusterJoinTokenIssued struct {
+	// Token is the public key of the token, whose seed nobody but its holder has.
+	Token string    `json:"token"`
+	Ends  time.Time `json:"ends"` // until when it may be used first, in UTC
+	// Accept is how who asks is accepted: JoinManual, JoinAutomatic.
+	Accept string `json:"accept"`
+}
+
+// EventType implements Payload.
+func (ClusterJoinTokenIssued) EventType() Type { return "cluster.join-token-issued.v1" }
+
+// ClusterJoinRequested says that somebody has used a token. Nobody else may use it.
+type ClusterJoinRequested struct {
+	Token string `json:"token"` // its public key
+	// Instance is the id of who asks, which it has drawn; Key is the public key of its user of NATS.
+	Instance string `json:"instance"`
+	Key      string `json:"key"`
+	// ClusterUID is the UID of the namespace kube-system.
+	ClusterUID        string `json:"clusterUID"`
+	KubernetesVersion string `json:"kubernetesVersion"`
+	// Accepted is set where the token accepts who asks.
+	Accepted bool `json:"accepted,omitempty"`
+}
+
+// EventType implements Payload.
+func (ClusterJoinRequested) EventType() Type { return "cluster.join-requested.v1" }
+
+// ClusterJoinAccepted says that a person has accepted who asked.
+type ClusterJoinAccepted struct {
+	Instance string `json:"instance"`
+}
+
+// EventType implements Payload.
+func (ClusterJoinAccepted) EventType() Type { return "cluster.join-accepted.v1" }
+
+// ClusterJoinRejected says that a person has rejected who asked. The token is used up.
+type ClusterJoinRejected struct {
+	Instance string `json:"instance"`
+}
+
+// EventType implements Payload.
+func (ClusterJoinRejected) EventType() Type { return "cluster.join-rejected.v1" }
+
+// ClusterAgentRevoked says that a person has withdrawn the agent and the token of the cluster.
+type ClusterAgentRevoked struct{}
+
+// EventType implements Payload.
+func (ClusterAgentRevoked) EventType() Type { return "cluster.agent-revoked.v1" }
+
+// ClusterAgentCloned says that two live processes have shown the credentials of the agent, which the hub has withdrawn.
+type ClusterAgentCloned struct {
+	Instance string `json:"instance"` // whose credentials they are
+}
+
+// EventType implements Payload.
+func (ClusterAgentCloned) EventType() Type { return "cluster.agent-cloned.v1" }

@@ -49,3 +49,19 @@ func nkey(seed string, jwt func() (string, error)) (nats.Option, error) {
 	}
 	return nats.Nkey(public, pair.Sign), nil
 }
+
+// SignWith signs a text with the seed of a user. Errors never quote it.
+func SignWith(seed string, text []byte) ([]byte, error) {
+	pair, _, err := userKey(seed)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := pair.Sign(text)
+	return signature, errs.Wrap(errs.Internal, err, "sign with an NKey")
+}
+
+// SignedBy reports whether who has the seed of a public key signed a text.
+func SignedBy(public string, text, signature []byte) bool {
+	pair, err := nkeys.FromPublicKey(public)
+	return err == nil && IsPublicKey(public) && pair.Verify(text, signature) == nil
+}

@@ -3,6 +3,10 @@ package protocol
 import (
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/chandler-fleet/chandler/libs/errs"
 )
 
 // Where a program asks that wants to become the agent of a cluster, or is it: <prefix>.<tenant>.<cluster>.
@@ -35,6 +39,9 @@ func RPCRenewSubject(tenant, clusterID string) string {
 
 // JoinQuestion asks to become the agent of a cluster. It is asked again, with the same content, until it is decided.
 type JoinQuestion struct {
+	// Token is the public key of the join token, and Proof the signature of its key over Text.
+	Token string `json:"token"`
+	Proof []byte `json:"proof"`
 	// Instance is the id of the one who asks, made at random once and kept beside Key: a UUID.
 	Instance string `json:"instance"`
 	// Key is the public key of the user of NATS whose seed the agent has made and keeps.
@@ -42,6 +49,36 @@ type JoinQuestion struct {
 	// ClusterUID is the UID of the namespace kube-system: of the API server, whatever it is called.
 	ClusterUID        string `json:"clusterUID"`
 	KubernetesVersion string `json:"kubernetesVersion"`
+	// Recipient is a public age key, to which the configuration is encrypted in the answer.
+	Recipient string `json:"recipient"`
+}
+
+// Text is what the token signs of a question about a cluster: all of it but the proof.
+func (q JoinQuestion) Text(tenant, clusterID string) []byte {
+	return []byte(strings.Join([]string{
+		"chandler.join.v1", tenant, clusterID, q.Token, q.Instance, q.Key, q.ClusterUID, q.KubernetesVersion,
+		q.Recipient,
+	}, "\n"))
+}
+
+// Bounds of what a JoinQuestion says: UUIDs, and what API servers call their versions.
+const (
+	maxJoinID      = 64
+	maxJoinVersion = 128
+)
+
+// Check reports errs.Invalid for a question that nobody asks by honest means. What it says becomes part of events.
+func (q JoinQuestion) Check() error {
+	for name, id := range map[string]string{"instance": q.Instance, "clusterUID": q.ClusterUID} {
+		if _, err := uuid.Parse(id); err != nil || len(id) > maxJoinID {
+			return errs.New(errs.Invalid, "%s %.80q is no UUID", name, id).At(name, "uuid")
+		}
+	}
+	if len(q.KubernetesVersion) > maxJoinVersion || strings.ContainsAny(q.KubernetesVersion, " \t\r\n") {
+		return errs.New(errs.Invalid, "kubernetesVersion %.80q is no version", q.KubernetesVersion).
+			At("kubernetesVersion", "version")
+	}
+	return nil
 }
 
 // States of a JoinAnswer.
@@ -56,8 +93,8 @@ type JoinAnswer struct {
 	State string `json:"state"`
 	// JWT is that of the agent's user, good for AgentJWTLife.
 	JWT string `json:"jwt,omitempty"`
-	// Installation is the id by which the streams of the installation are named.
-	Installation string `json:"installation,omitempty"`
+	// Config is agentconfig.Config, encrypted to JoinQuestion.Recipient.
+	Config []byte `json:"config,omitempty"`
 }
 
 // RenewQuestion asks for a newer JWT.
@@ -69,4 +106,24 @@ type RenewQuestion struct {
 // RenewAnswer is the newer JWT.
 type RenewAnswer struct {
 	JWT string `json:"jwt"`
+}
+
+// RPCInstallerJoinToken is where the installer service is asked for what a join token needs: JoinTokenQuestion →
+// JoinTokenAnswer. Where NATS is not in operator mode it is errs.Conflict.
+const RPCInstallerJoinToken = "chandler.rpc.installer.join-token"
+
+// JoinTokenQuestion asks for the credentials of who has a token.
+type JoinTokenQuestion struct {
+	Tenant    string    `json:"tenant"`
+	ClusterID string    `json:"clusterId"`
+	Token     string    `json:"token"` // its public key
+	Ends      time.Time `json:"ends"`
+}
+
+// JoinTokenAnswer is of use to who has the seed of the token alone.
+type JoinTokenAnswer struct {
+	JWT     string   `json:"jwt"`
+	URL     string   `json:"url"`          // of NATS, for agents
+	CA      string   `json:"ca,omitempty"` // authorities of its certificate in PEM; "": those of the system
+	HubKeys []string `json:"hubKeys"`      // by which the agent believes the hub, as keys.PublicEntry writes them
 }

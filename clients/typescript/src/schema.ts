@@ -604,6 +604,30 @@ export interface paths {
         patch: operations["configure-cluster"];
         trace?: never;
     };
+    "/clusters/{cluster}/agent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Who serves a cluster from within, or wants to
+         * @description Who serves a cluster from within, or wants to.
+         */
+        get: operations["get-agent"];
+        put?: never;
+        /**
+         * Accept or reject who asks to become the agent of a cluster, or revoke agent and token
+         * @description Accept or reject who asks to become the agent of a cluster, or revoke agent and token.
+         */
+        post: operations["decide-agent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/clusters/{cluster}/agent-config": {
         parameters: {
             query?: never;
@@ -638,6 +662,26 @@ export interface paths {
          */
         put: operations["replace-credentials"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/clusters/{cluster}/join-tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let whoever has a token ask to become the agent of a cluster
+         * @description Let whoever has a token ask to become the agent of a cluster; it takes the place of the token before.
+         */
+        post: operations["issue-join-token"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2483,6 +2527,22 @@ export interface components {
              */
             role: "admin" | "viewer" | "none";
         };
+        Agent: {
+            /** @description Who was accepted */
+            agent?: components["schemas"]["Joiner"];
+            /** @description Who waits to be accepted */
+            asks?: components["schemas"]["Joiner"];
+            cluster: string;
+            /**
+             * @description Invited: there is a join token; Pending: somebody has used it and waits to be accepted; Cloned: two live processes had the credentials of the agent, and neither is let in any more
+             * @enum {string}
+             */
+            phase: "None" | "Invited" | "Pending" | "Accepted" | "Rejected" | "Revoked" | "Cloned";
+            /** @description Of the write, in answers to writes */
+            position?: string;
+            /** @description The join token that was issued last */
+            token?: components["schemas"]["JoinToken"];
+        };
         AgentConfig: {
             /** @description Of this registration, as subjects of NATS name it */
             clusterId: string;
@@ -3436,6 +3496,15 @@ export interface components {
             /** Format: int64 */
             stepLogs?: number;
         };
+        DecideAgent: {
+            /**
+             * @description Accept: who asks becomes the agent, and the one before is let in no more; Reject: it does not; Revoke: nobody is the agent any more, and no token is good
+             * @enum {string}
+             */
+            action: "Accept" | "Reject" | "Revoke";
+            /** @description Who asks, as it was looked at; for Accept and Reject */
+            instance?: string;
+        };
         Decision: {
             /** @description The decision made again, with its whole input and every question that was asked of catalogs */
             again?: unknown;
@@ -4096,6 +4165,65 @@ export interface components {
             waitsFor?: "Approval" | "Window";
             /** @description A window of each of these policies must be open for it to begin */
             windows?: components["schemas"]["PlanWindows"][];
+        };
+        IssueJoinToken: {
+            /**
+             * @description Manual, the default: a person accepts who uses the token. Automatic: the token does, which needs the right to update the cluster, too
+             * @enum {string}
+             */
+            accept?: "Manual" | "Automatic";
+            /** @description Public key of the token: of a key pair of a user of NATS, made by who asks. Its seed is the secret of the token; the public key of a user of NATS */
+            key: string;
+            /**
+             * Format: int64
+             * @description For how long the token may be used first; an hour without it
+             */
+            ttlSeconds?: number;
+        };
+        IssuedJoinToken: {
+            cluster: string;
+            /** @description Of this registration, as subjects of NATS name it */
+            clusterId: string;
+            /**
+             * Format: date-time
+             * @description Until when it may be used first
+             */
+            endsAt: string;
+            /** @description Public keys by which the agent believes the hub */
+            hubKeys: string[];
+            /** @description Of the token's user of NATS */
+            jwt: string;
+            /** @description Authorities of its certificate in PEM; absent: those of the system */
+            natsCA?: string;
+            natsURL: string;
+            /** @description Of the write */
+            position: string;
+            tenant: string;
+        };
+        JoinToken: {
+            /**
+             * @description Whether a person accepts who uses it
+             * @enum {string}
+             */
+            accept: "Manual" | "Automatic";
+            /**
+             * Format: date-time
+             * @description Until when it may be used first
+             */
+            endsAt: string;
+            /** @description Public key of the token */
+            key: string;
+            /** @description Instance that has used it; nobody else may */
+            usedBy?: string;
+        };
+        Joiner: {
+            /** @description UID of its namespace kube-system */
+            clusterUID: string;
+            /** @description Id that it has drawn */
+            instance: string;
+            /** @description Public key of its user of NATS */
+            key: string;
+            kubernetesVersion: string;
         };
         KeyUse: {
             /** @description Id of the key, which chandler keys list shows beside its setting; empty for what is older than ids */
@@ -9219,6 +9347,101 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    "get-agent": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "decide-agent": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DecideAgent"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
     "issue-agent-config": {
         parameters: {
             query?: never;
@@ -9291,6 +9514,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Removed"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "issue-join-token": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Name of the cluster; a DNS-1123 label */
+                cluster: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["IssueJoinToken"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedJoinToken"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -91,6 +91,23 @@ func (c *Client) AgentConfig(ctx context.Context, name, recipient string) (model
 	return get[model.AgentConfig](ctx, c, with(req, model.AgentConfigRequest{Recipient: recipient}))
 }
 
+// IssueJoinToken lets whoever has a token ask to become the agent of a cluster.
+func (c *Client) IssueJoinToken(ctx context.Context, name string, in model.IssueJoinToken) (
+	model.IssuedJoinToken, error,
+) {
+	return get[model.IssuedJoinToken](ctx, c, with(client.NewIssueJoinTokenRequest(name, client.IssueJoinToken{}), in))
+}
+
+// Agent is who serves a cluster from within, or wants to.
+func (c *Client) Agent(ctx context.Context, name string) (model.Agent, error) {
+	return get[model.Agent](ctx, c, client.NewGetAgentRequest(name))
+}
+
+// DecideAgent accepts or rejects who asks to become the agent of a cluster, or revokes agent and token.
+func (c *Client) DecideAgent(ctx context.Context, name string, in model.DecideAgent) (model.Agent, error) {
+	return get[model.Agent](ctx, c, with(client.NewDecideAgentRequest(name, client.DecideAgent{}), in))
+}
+
 // ConfigureCluster changes how a cluster is treated.
 func (c *Client) ConfigureCluster(ctx context.Context, name string, in model.ConfigureCluster) (
 	model.ConfiguredCluster, error,

@@ -77,6 +77,10 @@ func fixedSentence(t events.Type) string {
 		"cluster.cordoned.v1":            "cluster cordoned: no new install plans are made for it",
 		"cluster.uncordoned.v1":          "cluster uncordoned: install plans are made for it again",
 		"cluster.removed.v1":             "cluster removed; installed operators stay",
+		"cluster.join-accepted.v1":       "agent accepted; the one before is let in no more",
+		"cluster.join-rejected.v1":       "request to become the agent rejected",
+		"cluster.agent-revoked.v1":       "agent and join token revoked: nobody is let in",
+		"cluster.agent-cloned.v1":        "two live processes have the credentials of the agent: neither is let in",
 		"catalog.refresh-requested.v1":   "a poll of the source was requested",
 		"catalog.removed.v1":             "catalog removed; installed operators stay",
 		"operatorgroup.deleted.v1":       "operator group deleted",
@@ -105,9 +109,10 @@ func sentence(p events.Payload) string {
 		return "token of the hub rotated; the new one ends at " + v.Expires.UTC().Format(time.RFC3339)
 	case events.ClusterLabelsChanged, events.ClusterTaintsChanged:
 		return clusterHas(v)
+	case events.ClusterJoinTokenIssued, events.ClusterJoinRequested:
+		return joinSentence(v)
 	case events.CatalogAdded, events.CatalogChanged, events.CatalogLoadFailed, events.CatalogRevisionPublished,
-		events.CatalogBundlesFetched,
-		events.CatalogSecretSet, events.CatalogHealthSet:
+		events.CatalogBundlesFetched, events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
 		events.SubscriptionRollbackRequested, events.SubscriptionPlaced,

@@ -42,6 +42,7 @@ type Env struct {
 
 	// Of a server in operator mode; nil otherwise.
 	Authority *natsjwt.Authority
+	Agents    string // Authority, as the installer's setting has it
 	pusher    *natsjwt.Pusher
 	creds     map[string]string // content of creds files, by user
 }
@@ -88,7 +89,7 @@ func StartOperator(t testing.TB) *Env {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Stop)
-	e := &Env{Server: srv, creds: written.Creds}
+	e := &Env{Server: srv, creds: written.Creds, Agents: written.Authority}
 	if e.Authority, err = natsjwt.ParseAuthority(written.Authority); err != nil {
 		t.Fatal(err)
 	}

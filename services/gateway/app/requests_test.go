@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/cluster"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
@@ -224,6 +225,10 @@ func validBody(method, path string) any {
 		return model.RegisterCluster{Name: "a", Kubeconfig: kubeconfig}
 	case strings.HasSuffix(path, "/agent-config"):
 		return model.AgentConfigRequest{Recipient: "age1"}
+	case strings.HasSuffix(path, "/join-tokens"):
+		return model.IssueJoinToken{Key: "U" + strings.Repeat("A", 55)}
+	case strings.HasSuffix(path, "/clusters/a/agent"):
+		return model.DecideAgent{Action: cluster.RevokeAgent}
 	case strings.HasSuffix(path, "/credentials"):
 		return model.ReplaceCredentials{Kubeconfig: kubeconfig}
 	case path == "/api/v1/catalogs":

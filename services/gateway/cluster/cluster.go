@@ -12,6 +12,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/joining"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 )
 
@@ -26,9 +27,10 @@ type State struct {
 	Taints     map[string]string      // keep fleet subscriptions away that do not tolerate them
 	Settings   events.ClusterSettings // with their defaults, but for Events: its default follows Mirror
 	Cordoned   bool                   // no new plans are made for it
+	Joining    joining.State          // of its agent
 }
 
-// Command is one of Register, ReplaceCredential, Configure and Remove.
+// Command is one of Register, ReplaceCredential, Configure, Remove, IssueJoinToken and DecideAgent.
 type Command interface{ clusterCommand() }
 
 // Register gives a cluster to Chandler.
@@ -60,7 +62,29 @@ type Configure struct {
 // Remove lets go of the cluster; what is installed there stays.
 type Remove struct{}
 
+// IssueJoinToken lets whoever has a token ask to become the agent of the cluster.
+type IssueJoinToken struct {
+	Token  string // its public key
+	Ends   time.Time
+	Accept string // events.JoinManual, events.JoinAutomatic
+}
+
+// What DecideAgent does.
+const (
+	AcceptAgent = "Accept"
+	RejectAgent = "Reject"
+	RevokeAgent = "Revoke"
+)
+
+// DecideAgent accepts or rejects who asks to become the agent of the cluster, or revokes all of it.
+type DecideAgent struct {
+	Action   string // AcceptAgent, RejectAgent, RevokeAgent
+	Instance string // who asks, as its caller has seen it; not for RevokeAgent
+}
+
 func (Register) clusterCommand()          {}
+func (IssueJoinToken) clusterCommand()    {}
+func (DecideAgent) clusterCommand()       {}
 func (ReplaceCredential) clusterCommand() {}
 func (Configure) clusterCommand()         {}
 func (Remove) clusterCommand()            {}
@@ -94,8 +118,41 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 			return nil, notFound(s.Name)
 		}
 		return []events.Payload{events.ClusterRemoved{Name: s.Name}}, nil
+	case IssueJoinToken:
+		if err := s.forAgents(); err != nil {
+			return nil, err
+		}
+		return []events.Payload{events.ClusterJoinTokenIssued(c)}, nil
+	case DecideAgent:
+		if err := s.forAgents(); err != nil {
+			return nil, err
+		}
+		return decideAgent(s.Joining, c)
 	default:
 		return nil, fmt.Errorf("cluster: command %T is not known", c)
+	}
+}
+
+// forAgents refuses a cluster that no agent serves.
+func (s State) forAgents() error {
+	switch {
+	case !s.Registered:
+		return notFound(s.Name)
+	case s.Access != events.AccessAgent:
+		return errs.New(errs.Conflict, "cluster %q is reached with its kubeconfig, and has no agent", s.Name).
+			At("cluster", "cluster-access")
+	}
+	return nil
+}
+
+func decideAgent(now joining.State, c DecideAgent) ([]events.Payload, error) {
+	switch c.Action {
+	case AcceptAgent:
+		return joining.Accept(now, c.Instance)
+	case RejectAgent:
+		return joining.Reject(now, c.Instance)
+	default:
+		return joining.Revoke(now), nil
 	}
 }
 
@@ -219,6 +276,9 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Cordoned = false
 	case events.ClusterRemoved:
 		return State{Name: e.Name}, nil
+	case events.ClusterJoinTokenIssued, events.ClusterJoinRequested, events.ClusterJoinAccepted,
+		events.ClusterJoinRejected, events.ClusterAgentRevoked, events.ClusterAgentCloned:
+		s.Joining = joining.Evolve(s.Joining, p)
 	case events.ClusterObserved:
 	default:
 		return s, fmt.Errorf("cluster: event %s does not belong in a cluster's stream", p.EventType())

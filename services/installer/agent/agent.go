@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/chandler-fleet/chandler/libs/agentconfig"
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/httpserver"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
@@ -29,7 +31,7 @@ const reconnectWait = 2 * time.Second
 type Agent struct {
 	cfg      Config
 	tel      *telemetry.Telemetry
-	link     *natsconn.Link
+	link     atomic.Pointer[natsconn.Link] // nil until the agent has joined
 	ops      net.Listener
 	access   httpserver.OpsAccess
 	executor *executor.Executor
@@ -43,47 +45,57 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *Agent, e
 			a.close()
 		}
 	}()
+	if err := a.listen(ctx); err != nil {
+		return nil, err
+	}
+	if cfg.Join != "" { // what else it is to know comes from the hub
+		_, err := agentconfig.ParseJoin([]byte(cfg.Join))
+		return a, errs.Wrap(errs.Invalid, err, "CHANDLER_AGENT_JOIN")
+	}
 	known, err := cfg.known()
 	if err != nil {
 		return nil, err
 	}
+	return a, a.connect(ctx, known, cfg.NATS)
+}
+
+// connect makes the executor from what the agent knows.
+func (a *Agent) connect(ctx context.Context, known agentconfig.Config, settings natsconn.Settings) error {
 	hub, err := known.Hub()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	configs, err := known.Configs()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	cluster, err := cfg.cluster()
+	cluster, err := a.cfg.cluster()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.listen(ctx); err != nil {
-		return nil, err
-	}
-	holder, err := cfg.holder(a.OpsAddr())
+	holder, err := a.cfg.holder(a.OpsAddr())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	name := natsauth.AgentName(known.ClusterID)
-	a.link, err = natsconn.Dial(ctx, cfg.NATS, natsconn.LinkOptions{
-		Name: name, Inbox: natsauth.Inbox(name), Log: tel.Log, Wait: reconnectWait, Early: true,
+	link, err := natsconn.Dial(ctx, settings, natsconn.LinkOptions{
+		Name: name, Inbox: natsauth.Inbox(name), Log: a.tel.Log, Wait: reconnectWait, Early: true,
 		Away: "going on with what is known",
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	js, err := jetstream.New(a.link.Conn())
+	a.link.Store(link)
+	js, err := jetstream.New(link.Conn())
 	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "open JetStream")
+		return errs.Wrap(errs.Internal, err, "open JetStream")
 	}
 	a.executor, err = executor.New(executor.Config{
 		Tenant: known.Tenant, Cluster: known.Cluster, ClusterID: known.ClusterID, REST: cluster,
 		JetStream: js, Installation: known.Installation, GrantKey: hub, Configs: configs, Holder: holder,
-		Holds: hubclient.NewHolds(a.link.Conn(), hub), Now: time.Now, Log: tel.Log,
+		Holds: hubclient.NewHolds(link.Conn(), hub), Now: time.Now, Log: a.tel.Log,
 	})
-	return a, err
+	return err
 }
 
 func (a *Agent) listen(ctx context.Context) (err error) {
@@ -107,10 +119,10 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.tel.Log.InfoContext(ctx, "the agent has started", "ops", a.OpsAddr())
 	g := &service.Group{Drain: a.cfg.Drain, Log: a.tel.Log}
 	g.Add("ops", func(ctx context.Context) error {
-		h := httpserver.Ops(a.access, a.tel.Metrics, httpserver.Check{Name: "nats", Check: a.link.Check})
+		h := httpserver.Ops(a.access, a.tel.Metrics, httpserver.Check{Name: "nats", Check: a.check})
 		return httpserver.Serve(ctx, a.access.Listener(a.ops), h, 0)
 	})
-	g.Add("executor", a.executor.Run)
+	g.Add("executor", a.serve)
 	return g.Run(ctx)
 }
 
@@ -121,7 +133,7 @@ func (a *Agent) close() {
 			a.tel.Log.Warn("close the listener of health and metrics", "error", err)
 		}
 	}
-	if a.link != nil {
-		a.link.Close()
+	if link := a.link.Load(); link != nil {
+		link.Close()
 	}
 }

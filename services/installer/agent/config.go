@@ -14,7 +14,9 @@ import (
 // Config is the agent's configuration. It has no database.
 type Config struct {
 	service.Config
-	Agent      string // agentconfig.Config, as the hub wrote it
+	Agent      string // agentconfig.Config, as the hub wrote it; "" with Join
+	Join       string // agentconfig.Join: with it the agent gets the rest from the hub
+	Namespace  string // of the Secret where an agent that joins keeps who it is; "" is that of the pod
 	Kubeconfig string // "" is the service account of the pod
 	Holder     string // name of this process slot in the cluster's Lease; "" is host and ops address
 }
@@ -23,6 +25,10 @@ type Config struct {
 func (c *Config) Settings(s *service.Settings) {
 	c.WithoutDatabase(s)
 	s.Secret(&c.Agent, "agent-config", "what chandler cluster agent-config writes: cluster, hub and their keys, as JSON")
+	s.Secret(&c.Join, "agent-join", "what chandler cluster join-token writes as join.json: the agent joins by it, and needs neither "+
+		"agent-config nor a user of NATS")
+	s.String(&c.Namespace, "agent-namespace", "",
+		"namespace of the Secret where an agent that joins keeps its keys; that of the pod without it")
 	s.Secret(&c.Kubeconfig, "kubeconfig", "kubeconfig of the cluster; without one the service account of the pod")
 	s.String(&c.Holder, "holder", "",
 		"name of this process in the cluster's Lease; unique, and best the same after a restart")
@@ -32,7 +38,7 @@ func (c *Config) Settings(s *service.Settings) {
 func (c *Config) known() (agentconfig.Config, error) {
 	if c.Agent == "" {
 		return agentconfig.Config{}, errs.New(errs.Invalid, "CHANDLER_AGENT_CONFIG is not set: want what chandler "+
-			"cluster agent-config writes, or its file in CHANDLER_AGENT_CONFIG_FILE").At("agent-config", "")
+			"cluster agent-config writes, or its file in CHANDLER_AGENT_CONFIG_FILE, or CHANDLER_AGENT_JOIN_FILE").At("agent-config", "")
 	}
 	known, err := agentconfig.Parse([]byte(c.Agent))
 	return known, errs.Wrap(errs.Invalid, err, "CHANDLER_AGENT_CONFIG")

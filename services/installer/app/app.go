@@ -19,8 +19,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/keys/seal"
 	"github.com/chandler-fleet/chandler/libs/keys/sshagent"
 	"github.com/chandler-fleet/chandler/libs/kubeconfig"
+	"github.com/chandler-fleet/chandler/libs/natsjwt"
 	"github.com/chandler-fleet/chandler/libs/projection"
 	"github.com/chandler-fleet/chandler/libs/protocol"
+	"github.com/chandler-fleet/chandler/libs/rpc"
+	"github.com/chandler-fleet/chandler/libs/service"
 	"github.com/chandler-fleet/chandler/libs/service/platform"
 	"github.com/chandler-fleet/chandler/libs/telemetry"
 	"github.com/chandler-fleet/chandler/services/installer/executor"
@@ -30,6 +33,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/internal/executorhost"
 	"github.com/chandler-fleet/chandler/services/installer/internal/holds"
 	"github.com/chandler-fleet/chandler/services/installer/internal/hub"
+	"github.com/chandler-fleet/chandler/services/installer/internal/joins"
 	"github.com/chandler-fleet/chandler/services/installer/internal/queries"
 	"github.com/chandler-fleet/chandler/services/installer/internal/recorder"
 )
@@ -48,6 +52,8 @@ type App struct {
 	host     *executorhost.Host
 	holds    holds.Registry
 	goAheads *hubclient.GoAheads // of all hosted executors
+	joins    joins.Server
+	pusher   *natsjwt.Pusher // nil where NATS is not in operator mode
 }
 
 // New connects to Postgres and NATS, and waits for them if they are down. It refuses invalid secrets and a schema that
@@ -119,6 +125,9 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 		},
 	})
 	a.signer, a.accepted, a.configs = signing.Active, signing.Accepted, configs
+	if err := a.wireJoins(); err != nil {
+		return err
+	}
 	a.hub = hub.New(hub.Config{
 		Pool: a.Pool, EventLog: a.Log, Bus: a.Bus, Configs: configs, Bodies: opening, Key: signing.Active,
 		Log: a.Telemetry.Log, AgentAway: a.cfg.AgentAway,
@@ -133,6 +142,40 @@ func (a *App) wire(identity seal.Identities, signing keys.Signing) error {
 		return err
 	}
 	return nil
+}
+
+// wireJoins makes what lets agents in.
+func (a *App) wireJoins() error {
+	a.joins = joins.Server{
+		Pool: a.Pool, EventLog: a.Log, Conn: a.Bus.Conn(), Log: a.Telemetry.Log, Now: time.Now, Key: a.signer,
+		Hub: a.accepted, URL: a.cfg.agentURL(), CA: a.cfg.NATS.CA.Text, Config: a.agentConfig,
+	}
+	if a.cfg.NATSAgents == "" {
+		return nil
+	}
+	authority, err := natsjwt.ParseAuthority(a.cfg.NATSAgents)
+	if err != nil {
+		return errs.New(errs.Invalid, "CHANDLER_NATS_AGENTS: %v", err).At("nats-agents", "")
+	}
+	a.joins.Authority = authority
+	a.pusher, err = authority.Connect(a.cfg.NATS)
+	return err
+}
+
+// joining lets agents in where NATS is in operator mode, and says that it is not where it is not.
+func (a *App) joining(g *service.Group) {
+	g.Add("join tokens", func(ctx context.Context) error {
+		return a.Bus.ServeWith(ctx, protocol.RPCInstallerJoinToken, rpc.Limits{}, a.joins.JoinToken)
+	})
+	if a.pusher == nil {
+		return
+	}
+	g.Add("requests to join", a.joins.Serve)
+	g.Add("credentials of agents", a.joins.ServeRenewals)
+	g.Add("accounts of agents", func(ctx context.Context) error {
+		defer a.pusher.Close()
+		return a.joins.Keep(ctx, a.pusher.Push)
+	})
 }
 
 // execute serves one cluster.
@@ -196,6 +239,7 @@ func (a *App) Run(ctx context.Context) error {
 	g.Add("questions about plans", asked.ServePlanChecks)
 	g.Add("questions about logs", asked.ServeLogs)
 	g.Add("configurations of agents", asked.ServeAgentConfigs)
+	a.joining(g)
 	return g.Run(ctx)
 }
 

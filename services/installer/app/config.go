@@ -1,6 +1,7 @@
 package app
 
 import (
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -39,8 +40,12 @@ type Config struct {
 	LocalClusters bool
 	// AgentAway is for how long agents go on without hearing from the hub.
 	AgentAway time.Duration
-	Retention service.Retention
-	Holder    string // name of this process slot in clusters' leases; "" is host and ops address
+	// NATSAgents is a natsjwt.Authority, by which agents are let in; "" where NATS is not in operator mode.
+	NATSAgents string
+	// AgentNATSURL is where agents reach NATS; "" is where the installer does.
+	AgentNATSURL string
+	Retention    service.Retention
+	Holder       string // name of this process slot in clusters' leases; "" is host and ops address
 }
 
 // Settings declares the settings.
@@ -61,6 +66,9 @@ func (c *Config) Settings(s *service.Settings) {
 		"serve clusters whose API server is at loopback; otherwise their kubeconfigs are refused, since any service of this machine is there")
 	s.Duration(&c.AgentAway, "agent-away", defaultAgentAway,
 		"for how long the agent of a cluster goes on without hearing from the hub; a stop of effects reaches it no sooner")
+	s.Secret(&c.NATSAgents, "nats-agents",
+		"what lets agents in on a NATS server in operator mode: agents.json of chandler keys nats --jwt")
+	s.String(&c.AgentNATSURL, "agent-nats-url", "", "URLs at which agents reach NATS; CHANDLER_NATS_URL without it")
 	c.Retention.Settings(s)
 	s.String(&c.Holder, "holder", "",
 		"name of this process in clusters' leases; unique, and best the same after a restart")
@@ -73,6 +81,21 @@ func (c *Config) checkAway() error {
 			protocol.GoAheadMaxAway).At("agent-away", "")
 	}
 	return nil
+}
+
+// agentURL is where agents reach NATS. What a URL says of this service is not for them.
+func (c *Config) agentURL() string {
+	if c.AgentNATSURL != "" {
+		return c.AgentNATSURL
+	}
+	var list []string
+	for text := range strings.SplitSeq(c.NATS.URL, ",") {
+		if u, err := url.Parse(strings.TrimSpace(text)); err == nil {
+			u.User = nil
+			list = append(list, u.String())
+		}
+	}
+	return strings.Join(list, ",")
 }
 
 // keys parses the secrets. Errors never quote them.

@@ -59,13 +59,18 @@ type env struct {
 
 func setup(t *testing.T) *env {
 	t.Helper()
+	return setupOn(t, bustest.Start(t))
+}
+
+func setupOn(t *testing.T, n *bustest.Env) *env {
+	t.Helper()
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := ed25519.NewKeyFromSeed([]byte("thirty-two bytes, only for tests"))
 	e := &env{
-		t: t, db: pgtest.DB(t), nats: bustest.Start(t), identity: id, private: key,
+		t: t, db: pgtest.DB(t), nats: n, identity: id, private: key,
 		pools: map[events.Writer]*pg.Pool{}, holders: map[string]holding{},
 	}
 	e.key = keys.Accept(key.Public().(ed25519.PublicKey))
@@ -78,7 +83,7 @@ func setup(t *testing.T) *env {
 			Drain: patience,
 		},
 		Identity: id.String(), GrantKey: base64.StdEncoding.EncodeToString(key.Seed()),
-		LocalClusters: true, Bodies: bodiestest.Secrets(),
+		LocalClusters: true, Bodies: bodiestest.Secrets(), NATSAgents: n.Agents,
 	}
 	e.start()
 	return e

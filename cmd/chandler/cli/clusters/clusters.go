@@ -26,7 +26,8 @@ func Command(a *command.Env) *cobra.Command {
 	c := &cobra.Command{Use: "cluster", Short: "Register, list, configure, taint, cordon and remove clusters"}
 	c.AddCommand(clusterAddCommand(a), objects.ListCommand(a, "clusters"), clusterSetCommand(a),
 		taintCommand(a), cordonCommand(a), uncordonCommand(a), clusterRemoveCommand(a),
-		clusterCredentialsCommand(a), agentConfigCommand(a))
+		clusterCredentialsCommand(a), agentConfigCommand(a), joinTokenCommand(a))
+	c.AddCommand(agentDecisions(a)...)
 	return c
 }
 

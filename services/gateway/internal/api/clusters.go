@@ -30,6 +30,7 @@ func (h clusterHandlers) register(a *API) {
 		h.getCluster)
 
 	h.clusterChanges(a)
+	agentHandlers(h).register(a)
 }
 
 func (h clusterHandlers) clusterChanges(a *API) {
@@ -291,4 +292,52 @@ func (h parkedHandlers) skip(ctx context.Context, who model.Caller, in *skipPark
 		return nil, err
 	}
 	return &struct{}{}, nil
+}
+
+const tagAgents = "Agents"
+
+// agentHandlers are the operations on who serves a cluster from within.
+type agentHandlers struct{ Deps }
+
+func (h agentHandlers) register(a *API) {
+	register(a, whereAsked(access.Create, access.Clusters),
+		operation(http.MethodPost, "/clusters/{cluster}/join-tokens", "issue-join-token", tagAgents,
+			"Let whoever has a token ask to become the agent of a cluster; it takes the place of the token before"),
+		h.issueToken)
+	register(a, whereAsked(access.Get, access.Clusters),
+		operation(http.MethodGet, "/clusters/{cluster}/agent", "get-agent", tagAgents,
+			"Who serves a cluster from within, or wants to"), h.get)
+	register(a, whereAsked(access.Update, access.Clusters),
+		operation(http.MethodPost, "/clusters/{cluster}/agent", "decide-agent", tagAgents,
+			"Accept or reject who asks to become the agent of a cluster, or revoke agent and token"), h.decide)
+}
+
+type issueTokenInput struct {
+	ClusterPath
+	Body model.IssueJoinToken
+}
+
+func (h agentHandlers) issueToken(
+	ctx context.Context, who model.Caller, in *issueTokenInput,
+) (*written[model.IssuedJoinToken], error) {
+	t, err := h.Intents.Clusters.IssueJoinToken(ctx, who, in.Cluster, in.Body)
+	return wrote(t, t.Position, "", err)
+}
+
+type getAgentInput struct{ ClusterPath }
+
+func (h agentHandlers) get(ctx context.Context, who model.Caller, in *getAgentInput) (*output[model.Agent], error) {
+	return read(h.Intents.Clusters.Agent(ctx, who, in.Cluster))
+}
+
+type decideAgentInput struct {
+	ClusterPath
+	Body model.DecideAgent
+}
+
+func (h agentHandlers) decide(
+	ctx context.Context, who model.Caller, in *decideAgentInput,
+) (*written[model.Agent], error) {
+	agent, err := h.Intents.Clusters.DecideAgent(ctx, who, in.Cluster, in.Body)
+	return wrote(agent, agent.Position, "", err)
 }

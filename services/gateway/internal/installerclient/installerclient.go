@@ -79,3 +79,9 @@ func (c Client) Logs(
 	}
 	return model.LogsOf(out), err
 }
+
+// JoinToken returns the credentials of who has a join token. They let nobody in before the token is in the log.
+func (c Client) JoinToken(ctx context.Context, q protocol.JoinTokenQuestion) (out protocol.JoinTokenAnswer, err error) {
+	err = c.Bus.Call(ctx, protocol.RPCInstallerJoinToken, q, &out)
+	return out, err
+}

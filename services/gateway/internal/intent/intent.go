@@ -95,7 +95,7 @@ type Upkeep struct {
 func New(d Deps) *Services {
 	u, log := d.Units, d.Units.Slog
 	s := &Services{
-		Clusters: &clusters.Service{Units: u, Credentials: d.Credentials},
+		Clusters: &clusters.Service{Units: u, Credentials: d.Credentials, JoinTokens: d.Installer},
 		Catalogs: &catalogs.Service{
 			Units: u, Secrets: d.Secrets, Defaults: d.DefaultCatalogs, Tenants: d.Tokens,
 			GlobalNamespaces: d.GlobalCatalogNamespaces, Slog: log,

@@ -97,6 +97,9 @@ func (f folder) clusterRemoved(ctx context.Context, tx pgx.Tx, e eventlog.Record
 		e.Tenant, e.StreamID.UUID()); err != nil {
 		return err
 	}
+	if err := (agentFolds{f}).forget(ctx, tx, e); err != nil {
+		return err
+	}
 	return f.mark(ctx, tx, bus.FanOut, e, e.Envelope.Subject, "")
 }
 

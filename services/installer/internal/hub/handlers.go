@@ -14,6 +14,9 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, f.clusterConfigured)
 	bus.On(h, intents.clusterLabelsChanged)
 	bus.On(h, f.clusterRemoved)
+	h.Each(agentFolds{f}.keep, events.ClusterJoinTokenIssued{}, events.ClusterJoinRequested{},
+		events.ClusterJoinAccepted{},
+		events.ClusterJoinRejected{}, events.ClusterAgentRevoked{}, events.ClusterAgentCloned{})
 	bus.On(h, f.groupCreated)
 	bus.On(h, intents.groupPlaced)
 	bus.On(h, f.groupChanged)

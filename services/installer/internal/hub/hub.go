@@ -109,8 +109,8 @@ func Making(h *Hub) projection.Making {
 	return projection.Making{
 		Consumer: h.consumer, Schema: "installer", Handle: h.handlers.Handle,
 		Derived: []string{
-			"approval_policies", "catalogs", "clusters", "csvs", "metadata", "operatorgroups", "plans", "removals",
-			"stops", "subscriptions", "totals",
+			"agents", "approval_policies", "catalogs", "clusters", "csvs", "metadata", "operatorgroups", "plans",
+			"removals", "stops", "subscriptions", "totals",
 		},
 		Marks: []string{"dirty"},
 		// What was heard of holders, and until when plans may begin, is of now: an event of long ago changes neither.

@@ -165,6 +165,7 @@ func explainPattern(description *string, s *huma.Schema) {
 
 // tags are the parts of the API in the order in which a newcomer needs them.
 var tags = []*huma.Tag{
+	{Name: "Agents", Description: "Who serves a cluster from within, and the join tokens by which one becomes that."},
 	{Name: "Clusters", Description: "Clusters that were given to Chandler, their labels, taints, settings and credentials."},
 	{Name: "Catalogs", Description: "Catalogs, their sources and credentials, and what they offer."},
 	{Name: "Operator groups", Description: "Which namespaces the operators of a namespace serve."},

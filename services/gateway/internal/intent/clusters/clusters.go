@@ -26,6 +26,7 @@ var aggregate = unit.Aggregate[cluster.State, cluster.Command]{
 type Service struct {
 	Units       *unit.Runner
 	Credentials *store.Credentials
+	JoinTokens  JoinTokens
 }
 
 type decision = unit.Decision[cluster.State]

@@ -1,0 +1,2 @@
+drop table installer.agent_processes;
+drop table installer.agents;
