@@ -28,8 +28,8 @@ func (s *session) reportCluster() {
 	s.mu.Unlock()
 	r := protocol.ClusterReport{
 		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
-		State: events.ObservedConnected, KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position,
-		Proof: seen.Proof, Acted: acted.Position, ActedProof: acted.Proof, TokenAuth: tokenAuth,
+		State: events.ObservedConnected, KubernetesVersion: s.version, HolderEpoch: s.client.Number,
+		Seen: seen.Position, Proof: seen.Proof, Acted: acted.Position, ActedProof: acted.Proof, TokenAuth: tokenAuth,
 	}
 	r.Reason, r.Message = s.trouble()
 	s.reporter.Cluster(r)

@@ -32,7 +32,7 @@ func TestOutputFormats(t *testing.T) {
 			"Unreachable   <none>       90s\n",
 		"name": "cluster/east-1\ncluster/w\n",
 		"wide": "NAME     STATE         KUBERNETES   AGE   REASON              SINCE    LABELS\n" +
-			"east-1   Connected     v1.34.4      3h    <none>              2h       a=1,b=2\n" +
+			"east-1   Connected     v1.34.4      3h    <none>              120m     a=1,b=2\n" +
 			"w        Unreachable   <none>       90s   ConnectionRefused   <none>   <none>\n",
 	} {
 		var b strings.Builder
