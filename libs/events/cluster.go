@@ -167,6 +167,22 @@ type ClusterRemoved struct {
 // EventType implements Payload.
 func (ClusterRemoved) EventType() Type { return "cluster.removed.v1" }
 
+// States of ClusterObserved. Whoever asks how a cluster is reads them with its reason.
+const (
+	ObservedConnected     = "Connected"
+	ObservedUnreachable   = "Unreachable"
+	ObservedUnauthorized  = "Unauthorized"
+	ObservedRefused       = "Refused"
+	ObservedHeldElsewhere = "HeldElsewhere" // it was served, and is held for another registration by now
+)
+
+// Reasons of ClusterObserved that say more than its state.
+const (
+	ReasonDuplicateCluster = "DuplicateCluster" // its API server is held for another registration
+	ReasonOLMRunning       = "OLMRunning"
+	ReasonWorkFailing      = "WorkFailing" // the work on some namespaces has ended in errors for a while
+)
+
 // ClusterObserved says what the executor found when its view of a cluster changed.
 type ClusterObserved struct {
 	State             string `json:"state"`            // Connected, Unreachable, Unauthorized, Refused, HeldElsewhere

@@ -134,9 +134,9 @@ func TestCatalogTurnsBad(t *testing.T) {
 func (w *world) state(want string) {
 	w.t.Helper()
 	w.eventually("the cluster is "+want, func() (string, bool) {
-		var c struct{ State, Reason, Message string }
+		var c struct{ Connection, State, Reason, Message string }
 		w.must(w.Get(w.ctx, "/api/v1/clusters/"+spoke, &c))
-		return c.State + " " + c.Reason + " " + c.Message, c.State == want
+		return c.Connection + " " + c.State + " " + c.Reason + " " + c.Message, c.Connection == want
 	})
 }
 

@@ -159,7 +159,7 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 
 	for query, choice := range map[string]string{
 		"subscriptions?state=Gone": "ResolutionFailed", "subscriptions?phase=Gone": "Succeeded",
-		"clusters?state=Gone": "Unauthorized", "catalogs?state=Gone": "Disabled", "operators?phase=Gone": "Succeeded",
+		"clusters?state=Gone": "OLMRunning", "catalogs?state=Gone": "Disabled", "operators?phase=Gone": "Succeeded",
 		"installplans?sort=colour": "-changed", "clusters?sort=colour": "-changed", "catalogs?sort=colour": "-changed",
 		"operators?state=Drift": "Drifted", "installplans?phase=Gone": "RequiresApproval",
 		"installplans?blocked=perhaps": "false",

@@ -117,7 +117,7 @@ func TestReader(t *testing.T) {
 		t.Errorf("a removed cluster: %v", err)
 	}
 	fold("harbour", registered("harbour"))
-	if c := get("harbour"); c.KubernetesVersion != "" || c.HolderEpoch != 0 || c.State != model.ClusterRegistered {
+	if c := get("harbour"); c.KubernetesVersion != "" || c.HolderEpoch != 0 || c.State != model.ClusterPending {
 		t.Errorf("registered again: %+v", c)
 	}
 }
