@@ -2846,7 +2846,9 @@ CREATE TABLE gateway.clusters (
     credential_ends timestamp with time zone,
     cordoned timestamp with time zone,
     taints jsonb DEFAULT '{}'::jsonb NOT NULL,
-    access text DEFAULT 'Hosted'::text NOT NULL
+    access text DEFAULT 'Hosted'::text NOT NULL,
+    connection text DEFAULT ''::text NOT NULL,
+    since timestamp with time zone DEFAULT now() NOT NULL
 );
 
 ALTER TABLE ONLY gateway.clusters FORCE ROW LEVEL SECURITY;
@@ -4287,6 +4289,8 @@ COMMENT ON COLUMN resolver.fleet_subscriptions.due IS 'something changed that th
 
 COMMENT ON COLUMN resolver.fleet_subscriptions.waits IS 'code of why no rollout can begin; empty where none has to';
 
+COMMENT ON COLUMN resolver.fleet_subscriptions.held IS 'why and how many clusters are held back; null where none is';
+
 CREATE TABLE resolver.gate_evaluations (
     tenant text NOT NULL,
     fleet text NOT NULL,
@@ -4317,7 +4321,6 @@ COMMENT ON COLUMN resolver.gate_evaluations.evaluation IS 'id of the one that is
 COMMENT ON COLUMN resolver.gate_evaluations.successes IS 'how often in a row it held';
 
 COMMENT ON COLUMN resolver.gate_evaluations.result IS 'id of the evaluation that the columns behind it tell of';
-COMMENT ON COLUMN resolver.fleet_subscriptions.held IS 'why and how many clusters are held back; null where none is';
 
 CREATE TABLE resolver.inputs (
     tenant text NOT NULL,

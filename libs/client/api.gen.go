@@ -150,13 +150,24 @@ const (
 	ClusterAccessHosted ClusterAccess = "Hosted"
 )
 
+// Defines values for ClusterConnection.
+const (
+	ClusterConnectionConnected     ClusterConnection = "Connected"
+	ClusterConnectionHeldElsewhere ClusterConnection = "HeldElsewhere"
+	ClusterConnectionRefused       ClusterConnection = "Refused"
+	ClusterConnectionRegistered    ClusterConnection = "Registered"
+	ClusterConnectionUnauthorized  ClusterConnection = "Unauthorized"
+	ClusterConnectionUnreachable   ClusterConnection = "Unreachable"
+)
+
 // Defines values for ClusterState.
 const (
 	ClusterStateConnected     ClusterState = "Connected"
+	ClusterStateCordoned      ClusterState = "Cordoned"
+	ClusterStateDegraded      ClusterState = "Degraded"
 	ClusterStateHeldElsewhere ClusterState = "HeldElsewhere"
-	ClusterStateRefused       ClusterState = "Refused"
-	ClusterStateRegistered    ClusterState = "Registered"
-	ClusterStateUnauthorized  ClusterState = "Unauthorized"
+	ClusterStateOLMRunning    ClusterState = "OLMRunning"
+	ClusterStatePending       ClusterState = "Pending"
 	ClusterStateUnreachable   ClusterState = "Unreachable"
 )
 
@@ -165,6 +176,17 @@ const (
 	ClusterTokenAuthAWS   ClusterTokenAuth = "AWS"
 	ClusterTokenAuthAzure ClusterTokenAuth = "Azure"
 	ClusterTokenAuthGCP   ClusterTokenAuth = "GCP"
+)
+
+// Defines values for ClusterConditionType.
+const (
+	ClusterConditionTypeConnected     ClusterConditionType = "Connected"
+	ClusterConditionTypeCordoned      ClusterConditionType = "Cordoned"
+	ClusterConditionTypeDegraded      ClusterConditionType = "Degraded"
+	ClusterConditionTypeHeldElsewhere ClusterConditionType = "HeldElsewhere"
+	ClusterConditionTypeOLMRunning    ClusterConditionType = "OLMRunning"
+	ClusterConditionTypePending       ClusterConditionType = "Pending"
+	ClusterConditionTypeUnreachable   ClusterConditionType = "Unreachable"
 )
 
 // Defines values for ClusterSettingsCopiedCSVs.
@@ -888,10 +910,11 @@ const (
 // Defines values for ListClustersParamsState.
 const (
 	ListClustersParamsStateConnected     ListClustersParamsState = "Connected"
+	ListClustersParamsStateCordoned      ListClustersParamsState = "Cordoned"
+	ListClustersParamsStateDegraded      ListClustersParamsState = "Degraded"
 	ListClustersParamsStateHeldElsewhere ListClustersParamsState = "HeldElsewhere"
-	ListClustersParamsStateRefused       ListClustersParamsState = "Refused"
-	ListClustersParamsStateRegistered    ListClustersParamsState = "Registered"
-	ListClustersParamsStateUnauthorized  ListClustersParamsState = "Unauthorized"
+	ListClustersParamsStateOLMRunning    ListClustersParamsState = "OLMRunning"
+	ListClustersParamsStatePending       ListClustersParamsState = "Pending"
 	ListClustersParamsStateUnreachable   ListClustersParamsState = "Unreachable"
 )
 
@@ -2119,6 +2142,12 @@ type Cluster struct {
 	// Access Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster
 	Access ClusterAccess `json:"access"`
 
+	// Conditions All that is true of it, the most telling first
+	Conditions []ClusterCondition `json:"conditions"`
+
+	// Connection What its executor found: Registered until it has connected; Unauthorized where the credential is refused; Refused where the cluster cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+	Connection ClusterConnection `json:"connection"`
+
 	// CordonedSince Since when no new install plans are made for it; absent where they are made
 	CordonedSince *time.Time `json:"cordonedSince,omitempty"`
 
@@ -2142,13 +2171,16 @@ type Cluster struct {
 	// Position Of the write, in answers to writes
 	Position string `json:"position,omitempty"`
 
-	// Reason Code, such as ConnectionRefused
+	// Reason Code that says why it is in its state, such as ConnectionRefused
 	Reason       string          `json:"reason,omitempty"`
 	RegisteredAt time.Time       `json:"registeredAt"`
 	Settings     ClusterSettings `json:"settings"`
 
-	// State Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+	// State The first of its conditions. Pending until an executor has reported; HeldElsewhere where its API server is held for another registration, which the message names; Unreachable where it does not answer, refuses the credential (connection Unauthorized) or cannot be served (connection Refused); OLMRunning while OLM is at work there, and nothing is done; Degraded where something else is wrong; Cordoned where no new install plans are made
 	State ClusterState `json:"state"`
+
+	// StateSince Since when the state and its reason are as they are
+	StateSince time.Time `json:"stateSince"`
 
 	// Stream Id of its stream of events
 	Stream string `json:"stream,omitempty"`
@@ -2170,11 +2202,25 @@ type Cluster struct {
 // ClusterAccess Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster
 type ClusterAccess string
 
-// ClusterState Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+// ClusterConnection What its executor found: Registered until it has connected; Unauthorized where the credential is refused; Refused where the cluster cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+type ClusterConnection string
+
+// ClusterState The first of its conditions. Pending until an executor has reported; HeldElsewhere where its API server is held for another registration, which the message names; Unreachable where it does not answer, refuses the credential (connection Unauthorized) or cannot be served (connection Refused); OLMRunning while OLM is at work there, and nothing is done; Degraded where something else is wrong; Cordoned where no new install plans are made
 type ClusterState string
 
 // ClusterTokenAuth The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none
 type ClusterTokenAuth string
+
+// ClusterCondition defines model for ClusterCondition.
+type ClusterCondition struct {
+	// Reason Code, such as ConnectionRefused
+	Reason string               `json:"reason,omitempty"`
+	Since  time.Time            `json:"since"`
+	Type   ClusterConditionType `json:"type"`
+}
+
+// ClusterConditionType defines model for ClusterCondition.Type.
+type ClusterConditionType string
 
 // ClusterSettings defines model for ClusterSettings.
 type ClusterSettings struct {

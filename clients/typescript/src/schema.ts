@@ -1032,6 +1032,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/fleet/budget": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get how many clusters may be changed and let go of within an hour, and what waits for that
+         * @description Get how many clusters may be changed and let go of within an hour, and what waits for that.
+         */
+        get: operations["get-fleet-budget"];
+        /**
+         * Set how many clusters fleet subscriptions may change, and let go of, within an hour
+         * @description Set how many clusters fleet subscriptions may change, and let go of, within an hour.
+         */
+        put: operations["set-fleet-budget"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fleet/budget/allow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let more clusters be changed, or let go of, within the hour that follows
+         * @description Let more clusters be changed, or let go of, within the hour that follows.
+         */
+        post: operations["allow-fleet-budget"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/fleet/rollouts": {
         parameters: {
             query?: never;
@@ -2553,6 +2597,20 @@ export interface components {
             /** @description Public age key (age1…) of who asks: the answer is encrypted to it */
             recipient: string;
         };
+        AllowFleetBudget: {
+            /**
+             * Format: int64
+             * @description How many clusters more rollouts may change
+             */
+            changed?: number;
+            /**
+             * Format: int64
+             * @description How many clusters more may leave
+             */
+            leaving?: number;
+            /** @description Why. It is kept outside the event log and can be erased */
+            reason: string;
+        };
         Allowance: {
             /** @description Opaque ids of who allowed it; absent while nobody did */
             by?: string[];
@@ -3218,6 +3276,13 @@ export interface components {
              * @enum {string}
              */
             access: "Hosted" | "Agent";
+            /** @description All that is true of it, the most telling first */
+            conditions: components["schemas"]["ClusterCondition"][];
+            /**
+             * @description What its executor found: Registered until it has connected; Unauthorized where the credential is refused; Refused where the cluster cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+             * @enum {string}
+             */
+            connection: "Registered" | "Connected" | "Unreachable" | "Unauthorized" | "Refused" | "HeldElsewhere";
             /**
              * Format: date-time
              * @description Since when no new install plans are made for it; absent where they are made
@@ -3245,16 +3310,21 @@ export interface components {
             platformUpgrade?: components["schemas"]["PlatformUpgrade"];
             /** @description Of the write, in answers to writes */
             position?: string;
-            /** @description Code, such as ConnectionRefused */
+            /** @description Code that says why it is in its state, such as ConnectionRefused */
             reason?: string;
             /** Format: date-time */
             registeredAt: string;
             settings: components["schemas"]["ClusterSettings"];
             /**
-             * @description Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+             * @description The first of its conditions. Pending until an executor has reported; HeldElsewhere where its API server is held for another registration, which the message names; Unreachable where it does not answer, refuses the credential (connection Unauthorized) or cannot be served (connection Refused); OLMRunning while OLM is at work there, and nothing is done; Degraded where something else is wrong; Cordoned where no new install plans are made
              * @enum {string}
              */
-            state: "Registered" | "Connected" | "Unreachable" | "Unauthorized" | "Refused" | "HeldElsewhere";
+            state: "Pending" | "Connected" | "Degraded" | "Unreachable" | "HeldElsewhere" | "Cordoned" | "OLMRunning";
+            /**
+             * Format: date-time
+             * @description Since when the state and its reason are as they are
+             */
+            stateSince: string;
             /** @description Id of its stream of events */
             stream?: string;
             /** @description Keep fleet subscriptions away that do not tolerate them */
@@ -3275,6 +3345,14 @@ export interface components {
             version?: number;
             /** @description What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url */
             waived?: string[] | null;
+        };
+        ClusterCondition: {
+            /** @description Code, such as ConnectionRefused */
+            reason?: string;
+            /** Format: date-time */
+            since: string;
+            /** @enum {string} */
+            type: "Pending" | "Connected" | "Degraded" | "Unreachable" | "HeldElsewhere" | "Cordoned" | "OLMRunning";
         };
         ClusterSettings: {
             /**
@@ -3722,6 +3800,40 @@ export interface components {
             /** @enum {string} */
             severity: "error" | "warning" | "info";
         };
+        FleetBudget: {
+            /** @description How many more persons have allowed within the last hour */
+            allowed: components["schemas"]["FleetClusters"];
+            /**
+             * Format: int64
+             * @description How many clusters rollouts may change within an hour; 0 is no bound
+             */
+            changed: number;
+            /** @description Nobody has set it: these are the defaults */
+            default?: boolean;
+            /** @description What waits for it */
+            held: components["schemas"]["FleetHeld"][];
+            /**
+             * Format: int64
+             * @description How many clusters fleet subscriptions may let go of within an hour; 0 is no bound
+             */
+            leaving: number;
+            /** @description Of the write, in answers to writes */
+            position?: string;
+            /** @description Id of its stream of events */
+            stream?: string;
+            /**
+             * Format: date-time
+             * @description When it was set; absent where nobody has
+             */
+            updatedAt?: string;
+            /** @description How many clusters were changed, and let go of, within the last hour */
+            used: components["schemas"]["FleetClusters"];
+            /**
+             * Format: int64
+             * @description Of its stream when it was set
+             */
+            version?: number;
+        };
         FleetCluster: {
             /**
              * @description Of that plan, policies included
@@ -3751,6 +3863,47 @@ export interface components {
             to?: string;
             /** @description Of the rollout that would begin */
             wave?: string;
+        };
+        FleetClusters: {
+            /** Format: int64 */
+            changed: number;
+            /** Format: int64 */
+            leaving: number;
+        };
+        FleetHeld: {
+            fleetSubscription: string;
+            /**
+             * Format: int64
+             * @description How many clusters wait
+             */
+            held: number;
+            /**
+             * Format: int64
+             * @description How many may be, what a person allowed more included
+             */
+            limit: number;
+            /**
+             * @description Whether clusters would be changed, or let go of
+             * @enum {string}
+             */
+            of: "Changed" | "Leaving";
+            /** @enum {string} */
+            reason: "BudgetExhausted";
+            /**
+             * Format: int64
+             * @description Number of the rollout; absent where clusters leave
+             */
+            rollout?: number;
+            /**
+             * Format: date-time
+             * @description When the next of them may go on by itself
+             */
+            until: string;
+            /**
+             * Format: int64
+             * @description How many clusters of the tenant were changed, or let go of, within the hour
+             */
+            used: number;
         };
         FleetOperatorGroup: {
             name: string;
@@ -3814,6 +3967,8 @@ export interface components {
             waves: components["schemas"]["FleetWave"][];
         };
         FleetStatus: {
+            /** @description Clusters that wait since as many as may have been changed, or let go of, within the hour */
+            heldBack?: components["schemas"]["FleetHeld"];
             /** @description The newest one, without its clusters */
             rollout?: components["schemas"]["Rollout"];
             /** @description Code of why no rollout can begin */
@@ -6278,6 +6433,18 @@ export interface components {
             kind: "dockerconfigjson" | "basic" | "token" | "ssh" | "ca" | "kubeconfig";
             /** @description dockerconfigjson: a docker configuration, {"auths": …}; basic: {username, password}; token: {token}; ssh: {privateKey, knownHosts, passphrase}; ca: {certificates}, in PEM; kubeconfig: {kubeconfig} */
             value: unknown;
+        };
+        SetFleetBudget: {
+            /**
+             * Format: int64
+             * @description How many clusters rollouts may change within an hour; 0 is no bound
+             */
+            changed: number;
+            /**
+             * Format: int64
+             * @description How many clusters fleet subscriptions may let go of within an hour; 0 is no bound
+             */
+            leaving: number;
         };
         SetFleetSubscription: {
             /** @description Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it */
@@ -9095,7 +9262,7 @@ export interface operations {
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
-                state?: "Registered" | "Connected" | "Unreachable" | "Unauthorized" | "Refused" | "HeldElsewhere";
+                state?: "Pending" | "Connected" | "Degraded" | "Unreachable" | "HeldElsewhere" | "Cordoned" | "OLMRunning";
                 /** @description Label selector of Kubernetes, such as tier=1,site in (north,south),!retired */
                 label?: string;
                 /** @description What to sort by, with - the other way round; by name without it */
@@ -11086,6 +11253,149 @@ export interface operations {
             406: components["responses"]["NotAcceptable"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-fleet-budget": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetBudget"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "set-fleet-budget": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description ETag of the object as it was read, whose intent must not have changed since; * replaces whatever is there */
+                "If-Match"?: string;
+                /** @description * makes the object, and replaces none */
+                "If-None-Match"?: "*";
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetFleetBudget"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetBudget"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            412: components["responses"]["PreconditionFailed"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            428: components["responses"]["PreconditionRequired"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "allow-fleet-budget": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllowFleetBudget"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetBudget"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
