@@ -69,8 +69,8 @@ func (b Budget) Left(wanted []string, now time.Time) (may, wait []string) {
 	return may, wait
 }
 
-// Until is when a cluster that has to wait now may be changed without a person: when so many changes have left the window
-// that one more fits. It is now where one fits already. What was allowed more ends earlier or later than that.
+// Until is when a cluster that has to wait now may be changed without a person: when so many changes have left the
+// window that one more fits. It is now where one fits already. What was allowed more ends earlier or later than that.
 func (b Budget) Until(now time.Time) time.Time {
 	var counted []time.Time
 	for _, at := range b.Changes {

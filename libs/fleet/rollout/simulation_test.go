@@ -374,7 +374,7 @@ type judge struct {
 	outcome  map[string]string
 	counted  map[string]bool // failures that count
 	gates    gateJudge
-	together []string        // clusters of the decision that is being appended
+	together []string // clusters of the decision that is being appended
 }
 
 func (j *judge) fault(format string, args ...any) {
@@ -474,9 +474,6 @@ func (j *judge) directed(s *simulation, e events.RolloutClusterDirected) {
 		j.fault("%d clusters are changed at once, %d may be", len(j.changing), j.started.MaxConcurrent)
 	}
 }
-
-// skew is how far clocks of controllers are from what the log says, in both directions.
-const skew = 2 * time.Second
 
 // changed says that no more clusters are changed within an hour than the bound and what persons allowed.
 func (j *judge) changed(s *simulation, cluster string) {

@@ -33,8 +33,10 @@ func TestDecide(t *testing.T) {
 		"below none":     {given, fleetbudget.Set{Changed: -1}, nil, "changed is -1"},
 		"beyond a bound": {given, fleetbudget.Set{Leaving: budget.Max + 1}, nil, "leaving is 100001"},
 		"allow": {
-			given, fleetbudget.Allow{Leaving: 3, Reason: "c1:00"},
-			[]events.Payload{events.FleetBudgetAllowed{Leaving: 3, Reason: "c1:00"}}, "",
+			given,
+			fleetbudget.Allow{Leaving: 3, Reason: "c1:00"},
+			[]events.Payload{events.FleetBudgetAllowed{Leaving: 3, Reason: "c1:00"}},
+			"",
 		},
 		"allow nothing": {given, fleetbudget.Allow{Reason: "c1:00"}, nil, "nothing is allowed"},
 		"allow less":    {given, fleetbudget.Allow{Changed: 1, Leaving: -1}, nil, "leaving is -1"},
@@ -56,8 +58,10 @@ func TestEvolve(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var s fleetbudget.State
 	for i, p := range []events.Payload{
-		events.FleetBudgetExhausted{Of: events.BudgetChanged}, events.FleetBudgetSet{Changed: 5, Leaving: 1},
-		events.FleetBudgetAllowed{Changed: 2}, events.FleetBudgetExhausted{Of: events.BudgetLeaving},
+		events.FleetBudgetExhausted{Of: events.BudgetChanged},
+		events.FleetBudgetSet{Changed: 5, Leaving: 1},
+		events.FleetBudgetAllowed{Changed: 2},
+		events.FleetBudgetExhausted{Of: events.BudgetLeaving},
 	} {
 		var err error
 		if s, err = fleetbudget.Evolve(s, p, int64(i+1), noon); err != nil {

@@ -188,7 +188,8 @@ func TestOfPlanClusterAndCatalog(t *testing.T) {
 		"Connected": model.OperationSucceeded, "Unauthorized": model.OperationFailed,
 		"Refused": model.OperationFailed, "HeldElsewhere": model.OperationFailed,
 	} {
-		check(t, state, outcome.OfCluster(model.Cluster{Connection: state}), want, state)
+		c := model.Cluster{ClusterState: model.ClusterState{Connection: state}}
+		check(t, state, outcome.OfCluster(c), want, state)
 	}
 
 	before, since := at.Add(-time.Second), at.Add(time.Second)

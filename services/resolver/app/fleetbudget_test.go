@@ -39,8 +39,8 @@ func (s shore) exhausted() (out []string) {
 }
 
 // TestBudgetHoldsBack: no more clusters are changed, and let go of, within an hour than the tenant may, whichever
-// rollout and which replica wants it; who is held back says so once, with numbers, and goes on when a person allows it (issue
-// 14: mass-change budget).
+// rollout and which replica wants it; who is held back says so once, with numbers, and goes on when a person allows it
+// (issue 14: mass-change budget).
 func TestBudgetHoldsBack(t *testing.T) {
 	t.Parallel()
 	s := newShore(t)

@@ -45,8 +45,8 @@ func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistere
 			updated = excluded.updated,
 			stream = excluded.stream, version = excluded.version, waived = excluded.waived, credential_ends = excluded.credential_ends,
 			access = excluded.access`,
-		f.Tenant, f.Subject, labels, model.ClusterRegistered, model.ClusterNoReport, f.Time, f.Stream, f.Version, p.Waived,
-		ends(p.Ends), cmp.Or(p.Access, events.AccessHosted))
+		f.Tenant, f.Subject, labels, model.ClusterRegistered, model.ClusterNoReport, f.Time, f.Stream, f.Version,
+		p.Waived, ends(p.Ends), cmp.Or(p.Access, events.AccessHosted))
 	return restate(ctx, f, err)
 }
 
@@ -163,8 +163,10 @@ func (r row) answer() model.Cluster {
 		Connection: r.Connection, Reason: r.Reason, Since: r.Since, Cordoned: r.Cordoned,
 	})
 	return model.Cluster{
-		Name: r.Name, Labels: r.Labels, State: now[0].Type, StateSince: now[0].Since, Reason: now[0].Reason,
-		Conditions: now, Connection: r.Connection, KubernetesVersion: r.KubernetesVersion,
+		Name: r.Name, Labels: r.Labels, ClusterState: model.ClusterState{
+			State: now[0].Type, StateSince: now[0].Since, Reason: now[0].Reason, Conditions: now,
+			Connection: r.Connection,
+		}, KubernetesVersion: r.KubernetesVersion,
 		HolderEpoch: r.HolderEpoch, TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()),
 		RegisteredAt: r.Registered, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 		Waived: r.Waived, CredentialEndsAt: r.CredentialEnds, CordonedSince: r.Cordoned, Taints: r.Taints,

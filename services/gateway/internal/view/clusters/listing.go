@@ -20,7 +20,8 @@ var listing = readmodel.Listing[row]{
 		},
 	},
 	Fields: map[string]readmodel.Column{
-		"metadata.name": {SQL: "name"}, "state": {SQL: "state"}, "reason": {SQL: "reason"}, "connection": {SQL: "connection"},
+		"metadata.name": {SQL: "name"}, "state": {SQL: "state"}, "reason": {SQL: "reason"},
+		"connection":        {SQL: "connection"},
 		"kubernetesVersion": {SQL: "kubernetes_version"},
 	},
 }
