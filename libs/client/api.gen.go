@@ -139,13 +139,24 @@ const (
 	ClusterAccessHosted ClusterAccess = "Hosted"
 )
 
+// Defines values for ClusterConnection.
+const (
+	ClusterConnectionConnected     ClusterConnection = "Connected"
+	ClusterConnectionHeldElsewhere ClusterConnection = "HeldElsewhere"
+	ClusterConnectionRefused       ClusterConnection = "Refused"
+	ClusterConnectionRegistered    ClusterConnection = "Registered"
+	ClusterConnectionUnauthorized  ClusterConnection = "Unauthorized"
+	ClusterConnectionUnreachable   ClusterConnection = "Unreachable"
+)
+
 // Defines values for ClusterState.
 const (
 	ClusterStateConnected     ClusterState = "Connected"
+	ClusterStateCordoned      ClusterState = "Cordoned"
+	ClusterStateDegraded      ClusterState = "Degraded"
 	ClusterStateHeldElsewhere ClusterState = "HeldElsewhere"
-	ClusterStateRefused       ClusterState = "Refused"
-	ClusterStateRegistered    ClusterState = "Registered"
-	ClusterStateUnauthorized  ClusterState = "Unauthorized"
+	ClusterStateOLMRunning    ClusterState = "OLMRunning"
+	ClusterStatePending       ClusterState = "Pending"
 	ClusterStateUnreachable   ClusterState = "Unreachable"
 )
 
@@ -154,6 +165,17 @@ const (
 	ClusterTokenAuthAWS   ClusterTokenAuth = "AWS"
 	ClusterTokenAuthAzure ClusterTokenAuth = "Azure"
 	ClusterTokenAuthGCP   ClusterTokenAuth = "GCP"
+)
+
+// Defines values for ClusterConditionType.
+const (
+	ClusterConditionTypeConnected     ClusterConditionType = "Connected"
+	ClusterConditionTypeCordoned      ClusterConditionType = "Cordoned"
+	ClusterConditionTypeDegraded      ClusterConditionType = "Degraded"
+	ClusterConditionTypeHeldElsewhere ClusterConditionType = "HeldElsewhere"
+	ClusterConditionTypeOLMRunning    ClusterConditionType = "OLMRunning"
+	ClusterConditionTypePending       ClusterConditionType = "Pending"
+	ClusterConditionTypeUnreachable   ClusterConditionType = "Unreachable"
 )
 
 // Defines values for ClusterSettingsCopiedCSVs.
@@ -803,10 +825,11 @@ const (
 // Defines values for ListClustersParamsState.
 const (
 	ListClustersParamsStateConnected     ListClustersParamsState = "Connected"
+	ListClustersParamsStateCordoned      ListClustersParamsState = "Cordoned"
+	ListClustersParamsStateDegraded      ListClustersParamsState = "Degraded"
 	ListClustersParamsStateHeldElsewhere ListClustersParamsState = "HeldElsewhere"
-	ListClustersParamsStateRefused       ListClustersParamsState = "Refused"
-	ListClustersParamsStateRegistered    ListClustersParamsState = "Registered"
-	ListClustersParamsStateUnauthorized  ListClustersParamsState = "Unauthorized"
+	ListClustersParamsStateOLMRunning    ListClustersParamsState = "OLMRunning"
+	ListClustersParamsStatePending       ListClustersParamsState = "Pending"
 	ListClustersParamsStateUnreachable   ListClustersParamsState = "Unreachable"
 )
 
@@ -2000,11 +2023,23 @@ type Cluster struct {
 	// Access Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster
 	Access ClusterAccess `json:"access"`
 
+	// Apis API groups that it serves, as group/version, in answers about one cluster
+	Apis []string `json:"apis,omitempty"`
+
+	// Conditions All that is true of it, the most telling first
+	Conditions []ClusterCondition `json:"conditions"`
+
+	// Connection What its executor found: Registered until it has connected; Unauthorized where the credential is refused; Refused where the cluster cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+	Connection ClusterConnection `json:"connection"`
+
 	// CordonedSince Since when no new install plans are made for it; absent where they are made
 	CordonedSince *time.Time `json:"cordonedSince,omitempty"`
 
 	// CredentialEndsAt When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life
 	CredentialEndsAt *time.Time `json:"credentialEndsAt,omitempty"`
+
+	// Facts What it is made of; absent until its executor has looked
+	Facts *ClusterFacts `json:"facts,omitempty"`
 
 	// HolderEpoch Of the executor that holds the cluster
 	HolderEpoch       int64             `json:"holderEpoch,omitempty"`
@@ -2023,13 +2058,16 @@ type Cluster struct {
 	// Position Of the write, in answers to writes
 	Position string `json:"position,omitempty"`
 
-	// Reason Code, such as ConnectionRefused
+	// Reason Code that says why it is in its state, such as ConnectionRefused
 	Reason       string          `json:"reason,omitempty"`
 	RegisteredAt time.Time       `json:"registeredAt"`
 	Settings     ClusterSettings `json:"settings"`
 
-	// State Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+	// State The first of its conditions. Pending until an executor has reported; HeldElsewhere where its API server is held for another registration, which the message names; Unreachable where it does not answer, refuses the credential (connection Unauthorized) or cannot be served (connection Refused); OLMRunning while OLM is at work there, and nothing is done; Degraded where something else is wrong; Cordoned where no new install plans are made
 	State ClusterState `json:"state"`
+
+	// StateSince Since when the state and its reason are as they are
+	StateSince time.Time `json:"stateSince"`
 
 	// Stream Id of its stream of events
 	Stream string `json:"stream,omitempty"`
@@ -2051,11 +2089,55 @@ type Cluster struct {
 // ClusterAccess Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster
 type ClusterAccess string
 
-// ClusterState Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+// ClusterConnection What its executor found: Registered until it has connected; Unauthorized where the credential is refused; Refused where the cluster cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+type ClusterConnection string
+
+// ClusterState The first of its conditions. Pending until an executor has reported; HeldElsewhere where its API server is held for another registration, which the message names; Unreachable where it does not answer, refuses the credential (connection Unauthorized) or cannot be served (connection Refused); OLMRunning while OLM is at work there, and nothing is done; Degraded where something else is wrong; Cordoned where no new install plans are made
 type ClusterState string
 
 // ClusterTokenAuth The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none
 type ClusterTokenAuth string
+
+// ClusterCondition defines model for ClusterCondition.
+type ClusterCondition struct {
+	// Reason Code, such as ConnectionRefused
+	Reason string               `json:"reason,omitempty"`
+	Since  time.Time            `json:"since"`
+	Type   ClusterConditionType `json:"type"`
+}
+
+// ClusterConditionType defines model for ClusterCondition.Type.
+type ClusterConditionType string
+
+// ClusterFacts defines model for ClusterFacts.
+type ClusterFacts struct {
+	// APICount How many these are, each with a version
+	APICount int64 `json:"apiCount,omitempty"`
+
+	// Apis Digest of the API groups that it serves
+	Apis string `json:"apis,omitempty"`
+
+	// Architectures Nodes by architecture, such as amd64
+	Architectures map[string]int64 `json:"architectures,omitempty"`
+
+	// ClusterUID Of namespace kube-system, by which an API server is known
+	ClusterUID string `json:"clusterUID,omitempty"`
+
+	// CPUCores Allocatable of all nodes
+	CPUCores int64 `json:"cpuCores,omitempty"`
+
+	// Distribution Such as openshift, eks, gke, aks, k3s, rke2, kind; absent where nothing tells it
+	//
+	// Example: openshift
+	Distribution string `json:"distribution,omitempty"`
+
+	// MemoryGiB Allocatable of all nodes
+	MemoryGiB int64 `json:"memoryGiB,omitempty"`
+
+	// Missing Why clusterUID, nodes or apis are not known: Forbidden where the executor lacks the right, TooMany where there are more than it reads
+	Missing map[string]string `json:"missing,omitempty"`
+	Nodes   int64             `json:"nodes,omitempty"`
+}
 
 // ClusterSettings defines model for ClusterSettings.
 type ClusterSettings struct {

@@ -98,10 +98,10 @@ func (w *world) rightsRevoked() {
 		w.must(bindings.Delete(w.ctx, account, metav1.DeleteOptions{}))
 	})
 	w.eventually("what is missing is shown", func() (string, bool) {
-		var c struct{ State, Reason, Message string }
+		var c struct{ Connection, State, Reason, Message string }
 		w.must(w.Get(w.ctx, "/api/v1/clusters/"+spoke, &c))
 		return c.State + " " + c.Reason + " " + c.Message,
-			c.State == "Unauthorized" && strings.Contains(c.Message, account+`" cannot get resource`)
+			c.Connection == "Unauthorized" && strings.Contains(c.Message, account+`" cannot get resource`)
 	})
 	_, err = bindings.Create(w.ctx, binding, metav1.CreateOptions{})
 	w.must(err)

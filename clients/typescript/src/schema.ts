@@ -3138,6 +3138,15 @@ export interface components {
              * @enum {string}
              */
             access: "Hosted" | "Agent";
+            /** @description API groups that it serves, as group/version, in answers about one cluster */
+            apis?: string[] | null;
+            /** @description All that is true of it, the most telling first */
+            conditions: components["schemas"]["ClusterCondition"][];
+            /**
+             * @description What its executor found: Registered until it has connected; Unauthorized where the credential is refused; Refused where the cluster cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+             * @enum {string}
+             */
+            connection: "Registered" | "Connected" | "Unreachable" | "Unauthorized" | "Refused" | "HeldElsewhere";
             /**
              * Format: date-time
              * @description Since when no new install plans are made for it; absent where they are made
@@ -3148,6 +3157,8 @@ export interface components {
              * @description When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life
              */
             credentialEndsAt?: string;
+            /** @description What it is made of; absent until its executor has looked */
+            facts?: components["schemas"]["ClusterFacts"];
             /**
              * Format: int64
              * @description Of the executor that holds the cluster
@@ -3165,16 +3176,21 @@ export interface components {
             platformUpgrade?: components["schemas"]["PlatformUpgrade"];
             /** @description Of the write, in answers to writes */
             position?: string;
-            /** @description Code, such as ConnectionRefused */
+            /** @description Code that says why it is in its state, such as ConnectionRefused */
             reason?: string;
             /** Format: date-time */
             registeredAt: string;
             settings: components["schemas"]["ClusterSettings"];
             /**
-             * @description Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now
+             * @description The first of its conditions. Pending until an executor has reported; HeldElsewhere where its API server is held for another registration, which the message names; Unreachable where it does not answer, refuses the credential (connection Unauthorized) or cannot be served (connection Refused); OLMRunning while OLM is at work there, and nothing is done; Degraded where something else is wrong; Cordoned where no new install plans are made
              * @enum {string}
              */
-            state: "Registered" | "Connected" | "Unreachable" | "Unauthorized" | "Refused" | "HeldElsewhere";
+            state: "Pending" | "Connected" | "Degraded" | "Unreachable" | "HeldElsewhere" | "Cordoned" | "OLMRunning";
+            /**
+             * Format: date-time
+             * @description Since when the state and its reason are as they are
+             */
+            stateSince: string;
             /** @description Id of its stream of events */
             stream?: string;
             /** @description Keep fleet subscriptions away that do not tolerate them */
@@ -3195,6 +3211,50 @@ export interface components {
             version?: number;
             /** @description What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url */
             waived?: string[] | null;
+        };
+        ClusterCondition: {
+            /** @description Code, such as ConnectionRefused */
+            reason?: string;
+            /** Format: date-time */
+            since: string;
+            /** @enum {string} */
+            type: "Pending" | "Connected" | "Degraded" | "Unreachable" | "HeldElsewhere" | "Cordoned" | "OLMRunning";
+        };
+        ClusterFacts: {
+            /**
+             * Format: int64
+             * @description How many these are, each with a version
+             */
+            apiCount?: number;
+            /** @description Digest of the API groups that it serves */
+            apis?: string;
+            /** @description Nodes by architecture, such as amd64 */
+            architectures?: {
+                [key: string]: number;
+            };
+            /** @description Of namespace kube-system, by which an API server is known */
+            clusterUID?: string;
+            /**
+             * Format: int64
+             * @description Allocatable of all nodes
+             */
+            cpuCores?: number;
+            /**
+             * @description Such as openshift, eks, gke, aks, k3s, rke2, kind; absent where nothing tells it
+             * @example openshift
+             */
+            distribution?: string;
+            /**
+             * Format: int64
+             * @description Allocatable of all nodes
+             */
+            memoryGiB?: number;
+            /** @description Why clusterUID, nodes or apis are not known: Forbidden where the executor lacks the right, TooMany where there are more than it reads */
+            missing?: {
+                [key: string]: string;
+            };
+            /** Format: int64 */
+            nodes?: number;
         };
         ClusterSettings: {
             /**
@@ -8850,7 +8910,7 @@ export interface operations {
                 since?: string;
                 /** @description With watch: in place of a bearer token, of POST /streams/tickets */
                 ticket?: string;
-                state?: "Registered" | "Connected" | "Unreachable" | "Unauthorized" | "Refused" | "HeldElsewhere";
+                state?: "Pending" | "Connected" | "Degraded" | "Unreachable" | "HeldElsewhere" | "Cordoned" | "OLMRunning";
                 /** @description Label selector of Kubernetes, such as tier=1,site in (north,south),!retired */
                 label?: string;
                 /** @description What to sort by, with - the other way round; by name without it */

@@ -31,7 +31,8 @@ func TestClusterFromRegisterToRemove(t *testing.T) {
 		t.Errorf("position %q, headers %v", c.Position, a.header)
 	}
 	got := must[model.Cluster](b, 200, b.do("GET", "/api/v1/clusters/spoke?minPosition="+c.Position, nil))
-	if got.State != "Registered" || got.Labels["zone"] != "eu" || got.Stream != c.Stream {
+	if got.State != "Pending" || got.Connection != "Registered" || got.Reason != "NoReport" ||
+		got.Labels["zone"] != "eu" || got.Stream != c.Stream {
 		t.Errorf("got %+v", got)
 	}
 

@@ -101,7 +101,7 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 		"installplans?sort=-phase&fieldSelector=blocked.reason%3DWaiting":              "install-aaaaa",
 		"installplans?sort=changed&clusterSelector=retired":                            "",
 		"installplans?sort=-created&clusterSelector=!retired&cluster=spoke":            "install-aaaaa install-bbbbb install-ccccc",
-		"clusters?sort=-state&fieldSelector=state%3DRegistered,metadata.name!%3Dx":     "spoke",
+		"clusters?sort=-state&fieldSelector=state%3DPending,metadata.name!%3Dx":        "spoke",
 		"clusters?sort=changed&clusterSelector=retired":                                "",
 		"catalogs?sort=-state&fieldSelector=disabled%3Dtrue":                           "spare",
 		"catalogs?sort=created&fieldSelector=source.type%3Ddirectory,state!%3DReady":   "spare",
@@ -113,7 +113,7 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 		"subscriptions?state=UpgradeAvailable":                                         "",
 		"subscriptions?state=Failing":                                                  "broken done other",
 		"subscriptions?state=Deprecated":                                               "done",
-		"clusters?state=Registered":                                                    "spoke",
+		"clusters?state=Pending":                                                       "spoke",
 		"clusters?state=Unreachable":                                                   "",
 		"installplans?phase=Superseded&blocked=false":                                  "install-ccccc",
 		"subscriptions?state=AtLatestKnown&phase=Failed":                               "done",
@@ -159,7 +159,7 @@ func TestWhatIsShownCanBeChosen(t *testing.T) {
 
 	for query, choice := range map[string]string{
 		"subscriptions?state=Gone": "ResolutionFailed", "subscriptions?phase=Gone": "Succeeded",
-		"clusters?state=Gone": "Unauthorized", "catalogs?state=Gone": "Disabled", "operators?phase=Gone": "Succeeded",
+		"clusters?state=Gone": "OLMRunning", "catalogs?state=Gone": "Disabled", "operators?phase=Gone": "Succeeded",
 		"installplans?sort=colour": "-changed", "clusters?sort=colour": "-changed", "catalogs?sort=colour": "-changed",
 		"operators?state=Drift": "Drifted", "installplans?phase=Gone": "RequiresApproval",
 		"installplans?blocked=perhaps": "false",

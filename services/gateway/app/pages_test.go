@@ -36,7 +36,7 @@ func TestPages(t *testing.T) {
 	if head := b.ask("HEAD", page, nil); head.status != 200 || len(head.body) > 0 {
 		t.Errorf("HEAD: %d %s", head.status, head.body)
 	}
-	if a := b.do("GET", "/go/cluster/spoke", nil); a.status != 200 || !strings.Contains(string(a.body), "Registered") {
+	if a := b.do("GET", "/go/cluster/spoke", nil); a.status != 200 || !strings.Contains(string(a.body), "Pending") {
 		t.Errorf("a cluster: %d %s", a.status, a.body)
 	}
 

@@ -219,7 +219,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Cordoned = false
 	case events.ClusterRemoved:
 		return State{Name: e.Name}, nil
-	case events.ClusterObserved:
+	case events.ClusterObserved, events.ClusterFactsObserved:
 	default:
 		return s, fmt.Errorf("cluster: event %s does not belong in a cluster's stream", p.EventType())
 	}

@@ -2,31 +2,71 @@ package model
 
 import "time"
 
-// ClusterRegistered is the state of a cluster that no executor has connected to yet.
-const ClusterRegistered = "Registered"
+// States of a cluster.
+const (
+	ClusterPending       = "Pending"
+	ClusterConnected     = "Connected"
+	ClusterDegraded      = "Degraded"
+	ClusterUnreachable   = "Unreachable"
+	ClusterHeldElsewhere = "HeldElsewhere"
+	ClusterCordoned      = "Cordoned"
+	ClusterOLMRunning    = "OLMRunning"
+)
+
+// ClusterRegistered is the connection of a cluster that no executor has connected to yet, and ClusterNoReport the
+// reason why it is pending.
+const (
+	ClusterRegistered = "Registered"
+	ClusterNoReport   = "NoReport"
+)
+
+// ClusterCondition is one thing that is true of a cluster.
+type ClusterCondition struct {
+	Type   string    `json:"type" enum:"Pending,Connected,Degraded,Unreachable,HeldElsewhere,Cordoned,OLMRunning"`
+	Reason string    `json:"reason,omitempty" doc:"Code, such as ConnectionRefused"`
+	Since  time.Time `json:"since"`
+}
 
 // Cluster is a registered cluster.
 type Cluster struct {
-	Name              string            `json:"name" example:"spoke-1"`
-	Access            string            `json:"access" enum:"Hosted,Agent" doc:"Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster"`
-	Labels            map[string]string `json:"labels,omitempty"`
-	Taints            map[string]string `json:"taints,omitempty" doc:"Keep fleet subscriptions away that do not tolerate them"`
-	State             string            `json:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere" doc:"Registered until the executor has connected to it; Refused where it cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now"`
-	Reason            string            `json:"reason,omitempty" doc:"Code, such as ConnectionRefused"`
-	Message           string            `json:"message,omitempty" doc:"Sentence for people"`
-	KubernetesVersion string            `json:"kubernetesVersion,omitempty"`
-	CordonedSince     *time.Time        `json:"cordonedSince,omitempty" doc:"Since when no new install plans are made for it; absent where they are made"`
-	HolderEpoch       int64             `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
-	Waived            []string          `json:"waived,omitempty" doc:"What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url"`
-	TokenAuth         string            `json:"tokenAuth,omitempty" enum:"AWS,Azure,GCP" doc:"The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none"`
-	CredentialEndsAt  *time.Time        `json:"credentialEndsAt,omitempty" doc:"When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life"`
-	Settings          ClusterSettings   `json:"settings"`
-	PlatformUpgrade   *PlatformUpgrade  `json:"platformUpgrade,omitempty" doc:"What installed operators say of an upgrade of the platform, in answers about one cluster"`
-	RegisteredAt      time.Time         `json:"registeredAt"`
-	UpdatedAt         time.Time         `json:"updatedAt"`
-	Stream            string            `json:"stream,omitempty" doc:"Id of its stream of events"`
-	Version           int64             `json:"version,omitempty" doc:"Of its stream"`
-	Position          string            `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+	Name              string             `json:"name" example:"spoke-1"`
+	Access            string             `json:"access" enum:"Hosted,Agent" doc:"Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster"`
+	Labels            map[string]string  `json:"labels,omitempty"`
+	Taints            map[string]string  `json:"taints,omitempty" doc:"Keep fleet subscriptions away that do not tolerate them"`
+	State             string             `json:"state" enum:"Pending,Connected,Degraded,Unreachable,HeldElsewhere,Cordoned,OLMRunning" doc:"The first of its conditions. Pending until an executor has reported; HeldElsewhere where its API server is held for another registration, which the message names; Unreachable where it does not answer, refuses the credential (connection Unauthorized) or cannot be served (connection Refused); OLMRunning while OLM is at work there, and nothing is done; Degraded where something else is wrong; Cordoned where no new install plans are made"`
+	StateSince        time.Time          `json:"stateSince" doc:"Since when the state and its reason are as they are"`
+	Reason            string             `json:"reason,omitempty" doc:"Code that says why it is in its state, such as ConnectionRefused"`
+	Message           string             `json:"message,omitempty" doc:"Sentence for people"`
+	Conditions        []ClusterCondition `json:"conditions" nullable:"false" doc:"All that is true of it, the most telling first"`
+	Connection        string             `json:"connection" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere" doc:"What its executor found: Registered until it has connected; Unauthorized where the credential is refused; Refused where the cluster cannot be served (reasons DuplicateCluster, KubernetesNotSupported, AddressRefused); HeldElsewhere where it was served and another registration holds it by now"`
+	KubernetesVersion string             `json:"kubernetesVersion,omitempty"`
+	Facts             *ClusterFacts      `json:"facts,omitempty" doc:"What it is made of; absent until its executor has looked"`
+	APIs              []string           `json:"apis,omitempty" doc:"API groups that it serves, as group/version, in answers about one cluster"`
+	CordonedSince     *time.Time         `json:"cordonedSince,omitempty" doc:"Since when no new install plans are made for it; absent where they are made"`
+	HolderEpoch       int64              `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
+	Waived            []string           `json:"waived,omitempty" doc:"What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url"`
+	TokenAuth         string             `json:"tokenAuth,omitempty" enum:"AWS,Azure,GCP" doc:"The cloud whose short-lived tokens operators get here: subscriptions of operators that can use them name an identity in config.env (R-TOK-1); absent where there is none"`
+	CredentialEndsAt  *time.Time         `json:"credentialEndsAt,omitempty" doc:"When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life"`
+	Settings          ClusterSettings    `json:"settings"`
+	PlatformUpgrade   *PlatformUpgrade   `json:"platformUpgrade,omitempty" doc:"What installed operators say of an upgrade of the platform, in answers about one cluster"`
+	RegisteredAt      time.Time          `json:"registeredAt"`
+	UpdatedAt         time.Time          `json:"updatedAt"`
+	Stream            string             `json:"stream,omitempty" doc:"Id of its stream of events"`
+	Version           int64              `json:"version,omitempty" doc:"Of its stream"`
+	Position          string             `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+}
+
+// ClusterFacts are what a cluster is made of. Numbers of more than two digits are rounded to two.
+type ClusterFacts struct {
+	ClusterUID    string            `json:"clusterUID,omitempty" doc:"Of namespace kube-system, by which an API server is known"`
+	Distribution  string            `json:"distribution,omitempty" example:"openshift" doc:"Such as openshift, eks, gke, aks, k3s, rke2, kind; absent where nothing tells it"`
+	Nodes         int64             `json:"nodes,omitempty"`
+	Architectures map[string]int64  `json:"architectures,omitempty" doc:"Nodes by architecture, such as amd64"`
+	CPUCores      int64             `json:"cpuCores,omitempty" doc:"Allocatable of all nodes"`
+	MemoryGiB     int64             `json:"memoryGiB,omitempty" doc:"Allocatable of all nodes"`
+	APIs          string            `json:"apis,omitempty" doc:"Digest of the API groups that it serves"`
+	APICount      int64             `json:"apiCount,omitempty" doc:"How many these are, each with a version"`
+	Missing       map[string]string `json:"missing,omitempty" doc:"Why clusterUID, nodes or apis are not known: Forbidden where the executor lacks the right, TooMany where there are more than it reads"`
 }
 
 // PlatformUpgrade is up to which version of the platform the installed operators let themselves be carried (R-CSV-60),

@@ -198,16 +198,16 @@ func OfRemoval(intent Fact, after []Fact) (State, error) {
 
 // OfCluster is what became of a cluster that was registered. One that does not answer is tried again.
 func OfCluster(c model.Cluster) State {
-	switch c.State {
+	switch c.Connection {
 	case "Connected":
-		return State{State: model.OperationSucceeded, Reason: c.State, Since: c.UpdatedAt}
+		return State{State: model.OperationSucceeded, Reason: c.Connection, Since: c.UpdatedAt}
 	case "Unauthorized", "Refused", "HeldElsewhere":
 		if c.Reason != "" {
 			return failed(c.Reason, c.UpdatedAt)
 		}
-		return failed(c.State, c.UpdatedAt)
+		return failed(c.Connection, c.UpdatedAt)
 	default:
-		return running(c.State, c.UpdatedAt)
+		return running(c.Connection, c.UpdatedAt)
 	}
 }
 

@@ -188,7 +188,7 @@ func TestOfPlanClusterAndCatalog(t *testing.T) {
 		"Connected": model.OperationSucceeded, "Unauthorized": model.OperationFailed,
 		"Refused": model.OperationFailed, "HeldElsewhere": model.OperationFailed,
 	} {
-		check(t, state, outcome.OfCluster(model.Cluster{State: state}), want, state)
+		check(t, state, outcome.OfCluster(model.Cluster{Connection: state}), want, state)
 	}
 
 	before, since := at.Add(-time.Second), at.Add(time.Second)

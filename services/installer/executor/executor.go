@@ -15,6 +15,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/configseal"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/libs/render"
@@ -332,7 +333,7 @@ func (e *Executor) listen(ctx context.Context) {
 func (e *Executor) reportTrouble(err error) {
 	state, reason := failure.OfCluster(err)
 	if kube.IsElsewhere(err) && e.held.Load() > 0 {
-		state = failure.StateHeldElsewhere // it was ours
+		state = events.ObservedHeldElsewhere // it was ours
 	}
 	if state == "" {
 		return

@@ -3,13 +3,17 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 	"github.com/chandler-fleet/chandler/services/installer/executor/failure"
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/platform"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
@@ -21,17 +25,52 @@ func (s *session) reportCluster() {
 		seen = kube.Seen{Position: heard, Proof: proof}
 	}
 	s.mu.Lock()
-	tokenAuth := s.tokenAuth
+	tokenAuth, found := s.tokenAuth, s.platform
 	s.mu.Unlock()
 	r := protocol.ClusterReport{
 		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
-		State: "Connected", KubernetesVersion: s.version, HolderEpoch: s.client.Number, Seen: seen.Position,
-		Proof: seen.Proof, Acted: acted.Position, ActedProof: acted.Proof, TokenAuth: tokenAuth,
+		State: events.ObservedConnected, KubernetesVersion: s.version, HolderEpoch: s.client.Number,
+		Seen: seen.Position, Proof: seen.Proof, Acted: acted.Position, ActedProof: acted.Proof, TokenAuth: tokenAuth,
 	}
-	if r.Message = s.olmMessage(); r.Message != "" {
-		r.Reason = failure.ReasonOLM
+	if found != nil {
+		r.Facts, r.APIs = &found.Facts, found.APIs
 	}
+	r.Reason, r.Message = s.trouble()
 	s.reporter.Cluster(r)
+}
+
+const (
+	// degradedAfter is how long the work on a namespace ends in errors before it is said of the cluster: what passes by
+	// itself is in the reports of the namespace only.
+	degradedAfter = time.Minute
+	// maxFailingNamed bounds the namespaces that the message names.
+	maxFailingNamed = 5
+)
+
+// trouble is what is wrong with a cluster that is held: a code, and a sentence; "" where nothing is.
+func (s *session) trouble() (reason, message string) {
+	if message = s.olmMessage(); message != "" {
+		return failure.ReasonOLM, message
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	now := s.cfg.Now()
+	for ns, since := range s.failing {
+		if now.Sub(since) >= degradedAfter {
+			names = append(names, ns)
+		}
+	}
+	if len(names) == 0 {
+		return "", ""
+	}
+	slices.Sort(names)
+	more := ""
+	if n := len(names) - maxFailingNamed; n > 0 {
+		names, more = names[:maxFailingNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return failure.ReasonWorkFailing, "the work on these namespaces ends in errors again and again, and is tried again: " +
+		strings.Join(names, ", ") + more
 }
 
 // tokensPause is the wait after the mode of cloud tokens could not be found out: it holds up nothing.
@@ -57,6 +96,35 @@ func (s *session) watchTokens(ctx context.Context) {
 		case <-ctx.Done():
 		case <-s.tokens:
 		}
+	}
+}
+
+const (
+	// platformEvery is how often it is looked what a cluster is made of: a list of all nodes, in pages.
+	platformEvery = 15 * time.Minute
+	// platformPause is the wait after that could not be read: it holds up nothing.
+	platformPause = time.Minute
+)
+
+// followPlatform finds out what the cluster is made of, and again and again.
+func (s *session) followPlatform(ctx context.Context) {
+	for ctx.Err() == nil {
+		found, err := platform.Read(ctx, s.client, s.version, func() ([]string, error) { return kube.APIs(s.client) })
+		if err != nil {
+			s.cfg.Log.DebugContext(ctx, "what the cluster is made of is not known", "error", err)
+			pace.Sleep(ctx, platformPause)
+			continue
+		}
+		slices.Sort(found.APIs)
+		s.mu.Lock()
+		changed := s.platform == nil || !s.platform.Facts.Equal(found.Facts) ||
+			!slices.Equal(s.platform.APIs, found.APIs)
+		s.platform = &found
+		s.mu.Unlock()
+		if changed {
+			s.reportCluster()
+		}
+		pace.Sleep(ctx, platformEvery)
 	}
 }
 

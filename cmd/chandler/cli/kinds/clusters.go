@@ -2,6 +2,9 @@ package kinds
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,12 +23,19 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 	}
 	p.Line("Access", c.Access)
 	p.Line("State", clusterState(c))
+	if !c.StateSince.IsZero() {
+		p.When("Since", c.StateSince)
+	}
 	p.Line("Reason", c.Reason)
 	p.Line("Message", c.Message)
+	if c.Connection != c.State {
+		p.Line("Connection", c.Connection)
+	}
 	if c.CordonedSince != nil {
 		p.When("Cordoned", *c.CordonedSince)
 	}
 	p.Line("Kubernetes", c.KubernetesVersion)
+	describeFacts(p, c)
 	if c.HolderEpoch > 0 {
 		p.Line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
 	}
@@ -52,10 +62,34 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 	}
 }
 
-// clusterState says beside the state that nothing new is planned for a cluster, as kubectl does for nodes.
+// describeFacts says what a cluster is made of.
+func describeFacts(p *printer.Page, c model.Cluster) {
+	f := c.Facts
+	if f == nil {
+		return
+	}
+	p.Line("Cluster UID", f.ClusterUID)
+	p.Line("Distribution", f.Distribution)
+	if f.Nodes > 0 {
+		var by []string
+		for _, a := range slices.Sorted(maps.Keys(f.Architectures)) {
+			by = append(by, fmt.Sprintf("%d %s", f.Architectures[a], a))
+		}
+		p.Line("Nodes", fmt.Sprintf("%d (%s)", f.Nodes, strings.Join(by, ", ")))
+		p.Line("Allocatable", fmt.Sprintf("%d CPU cores, %d GiB", f.CPUCores, f.MemoryGiB))
+	}
+	if f.APICount > 0 {
+		p.Line("APIs", fmt.Sprintf("%d groups and versions", f.APICount))
+	}
+	for _, part := range slices.Sorted(maps.Keys(f.Missing)) {
+		p.Line("Not known", part+": "+f.Missing[part])
+	}
+}
+
+// clusterState says beside a state that comes before it that nothing new is planned for a cluster.
 func clusterState(c model.Cluster) string {
-	if c.CordonedSince != nil {
-		return c.State + ",Cordoned"
+	if c.CordonedSince != nil && c.State != model.ClusterCordoned {
+		return c.State + "," + model.ClusterCordoned
 	}
 	return c.State
 }
@@ -66,9 +100,17 @@ func showCluster(a *command.Env, c model.Cluster) printer.Item {
 		Describe: func(p *printer.Page) { describeCluster(p, c) }, Cells: []any{
 			c.Name, clusterState(c), printer.Or(c.KubernetesVersion, printer.None),
 			printer.Age(a.Now(), c.RegisteredAt),
-			printer.Or(c.Reason, printer.None), c.Access, printer.Labels(c.Labels),
+			printer.Or(c.Reason, printer.None), since(a, c), c.Access, printer.Labels(c.Labels),
 		},
 	}
+}
+
+// since is how long a cluster is in its state.
+func since(a *command.Env, c model.Cluster) any {
+	if c.StateSince.IsZero() { // of a server that does not say
+		return printer.None
+	}
+	return printer.Age(a.Now(), c.StateSince)
 }
 
 // Clusters is the kind of clusters.
@@ -86,6 +128,7 @@ func Clusters(a *command.Env) Kind {
 			{Name: "Kubernetes", Cut: 8},
 			{Name: "Age", Cut: 9},
 			{Name: "Reason", Wide: true},
+			{Name: "Since", Wide: true},
 			{Name: "Access", Wide: true},
 			{Name: "Labels", Wide: true},
 		},

@@ -18,9 +18,13 @@ func TestOutputFormats(t *testing.T) {
 	list := []model.Cluster{
 		{
 			Name: "east-1", State: "Connected", KubernetesVersion: "v1.34.4", RegisteredAt: now.Add(-3 * time.Hour),
+			StateSince: now.Add(-2 * time.Hour), Connection: "Connected", Access: "Hosted",
 			Labels: map[string]string{"b": "2", "a": "1"},
 		},
-		{Name: "w", State: "Unreachable", Reason: "ConnectionRefused", RegisteredAt: now.Add(-90 * time.Second)},
+		{
+			Name: "w", State: "Unreachable", Reason: "ConnectionRefused", Access: "Agent",
+			RegisteredAt: now.Add(-90 * time.Second),
+		},
 	}
 	items := make([]printer.Item, len(list))
 	for i, c := range list {
@@ -30,9 +34,9 @@ func TestOutputFormats(t *testing.T) {
 		"": "NAME     STATE         KUBERNETES   AGE\neast-1   Connected     v1.34.4      3h\nw        " +
 			"Unreachable   <none>       90s\n",
 		"name": "cluster/east-1\ncluster/w\n",
-		"wide": "NAME     STATE         KUBERNETES   AGE   REASON              LABELS\n" +
-			"east-1   Connected     v1.34.4      3h    <none>              a=1,b=2\n" +
-			"w        Unreachable   <none>       90s   ConnectionRefused   <none>\n",
+		"wide": "NAME     STATE         KUBERNETES   AGE   REASON              SINCE    ACCESS   LABELS\n" +
+			"east-1   Connected     v1.34.4      3h    <none>              120m     Hosted   a=1,b=2\n" +
+			"w        Unreachable   <none>       90s   ConnectionRefused   <none>   Agent    <none>\n",
 	} {
 		var b strings.Builder
 		o := printer.Output{Format: format}

@@ -81,7 +81,7 @@ var watchedClusters = watchedAs[model.Cluster]{
 type listClustersInput struct {
 	ListQuery
 	WatchQuery
-	State string `query:"state" enum:"Registered,Connected,Unreachable,Unauthorized,Refused,HeldElsewhere"`
+	State string `query:"state" enum:"Pending,Connected,Degraded,Unreachable,HeldElsewhere,Cordoned,OLMRunning"`
 	LabelQuery
 	Sort string `query:"sort" enum:"name,-name,state,-state,created,-created,changed,-changed" doc:"What to sort by, with - the other way round; by name without it"`
 	ChoiceQuery

@@ -53,7 +53,7 @@ const (
 	ReasonExpired          = "GrantExpired"
 	ReasonStopped          = "EffectsStopped"
 	ReasonNoGoAhead        = "NoGoAhead" // the hub has not said for a while that effects are allowed
-	ReasonOLM              = "OLMRunning"
+	ReasonOLM              = events.ReasonOLMRunning
 	ReasonBehind           = "RecordBehind"
 	ReasonNoGroup          = "NoOperatorGroup"
 	ReasonManyGroups       = "TooManyOperatorGroups"
@@ -75,12 +75,10 @@ const (
 	ReasonShared           = "SharedObjectDiffers"
 	ReasonTooOld           = "KubernetesNotSupported"
 	ReasonUninstalling     = "BeingUninstalled"
-	ReasonDuplicate        = "DuplicateCluster"
+	ReasonDuplicate        = events.ReasonDuplicateCluster
+	ReasonWorkFailing      = events.ReasonWorkFailing
 	ReasonAddress          = "AddressRefused"
 )
-
-// StateHeldElsewhere is the state of a cluster that was served and is held for another registration by now.
-const StateHeldElsewhere = "HeldElsewhere"
 
 // Failure is why a plan or a removal does not go on.
 type Failure struct {
@@ -223,7 +221,8 @@ func isNetwork(err error) bool {
 // OfCluster says how a cluster is to be reported that cannot be served; "" when the error says nothing
 // about the cluster, such as a race with another candidate.
 func OfCluster(err error) (state, reason string) {
-	const unreachable, unauthorized, refused = "Unreachable", "Unauthorized", "Refused"
+	const unreachable, unauthorized, refused = events.ObservedUnreachable, events.ObservedUnauthorized,
+		events.ObservedRefused
 	_, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
 	case kube.IsElsewhere(err):

@@ -71,9 +71,11 @@ func (s *Service) Register(ctx context.Context, who model.Caller, in model.Regis
 	if !config.Ends.IsZero() {
 		ends = &config.Ends
 	}
+	now := cluster.Conditions(cluster.New(out.Time))
 	return model.Cluster{
 		Name: out.State.Name, Access: out.State.Access, Labels: out.State.Labels, Taints: out.State.Taints,
-		State:        model.ClusterRegistered,
+		State: now[0].Type, StateSince: now[0].Since, Reason: now[0].Reason, Conditions: now,
+		Connection:   model.ClusterRegistered,
 		Waived:       out.State.Waived,
 		Settings:     model.ClusterSettings(out.State.Settings.WithDefaults()),
 		RegisteredAt: out.Time, UpdatedAt: out.Time, CredentialEndsAt: ends,

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,10 +25,11 @@ const Name = "gateway.clusters"
 
 // Projection folds the events of clusters.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 10, []string{"clusters"},
+	return readmodel.Projection(Name, 11, []string{"clusters"},
 		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(credentialRotated),
 		readmodel.On(configured), readmodel.On(labelsChanged), readmodel.On(taintsChanged),
-		readmodel.On(cordoned), readmodel.On(uncordoned), readmodel.On(observed), readmodel.On(removed))
+		readmodel.On(cordoned), readmodel.On(uncordoned), readmodel.On(observed), readmodel.On(factsObserved),
+		readmodel.On(removed))
 }
 
 func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistered) error {
@@ -35,17 +37,36 @@ func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistere
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	return f.Exec(ctx, `insert into `+f.Table("clusters")+` (tenant, name, labels, state, reason, kubernetes_version,
-		holder_epoch, registered, updated, stream, version, waived, credential_ends, access)
-		values ($1, $2, $3, $4, '', '', 0, $5, $5, $6, $7, coalesce($8::text[], '{}'), $9, $10)
-		on conflict (tenant, name) do update set labels = excluded.labels, state = excluded.state, reason = '',
-		kubernetes_version = '',
-			holder_epoch = 0, token_auth = '', settings = '{}', taints = '{}', cordoned = null, registered = excluded.registered,
+	err := f.Exec(ctx, `insert into `+f.Table("clusters")+` (tenant, name, labels, state, connection, reason, since,
+		kubernetes_version, holder_epoch, registered, updated, stream, version, waived, credential_ends, access)
+		values ($1, $2, $3, '', $4, $5, $6, '', 0, $6, $6, $7, $8, coalesce($9::text[], '{}'), $10, $11)
+		on conflict (tenant, name) do update set labels = excluded.labels, connection = excluded.connection,
+			reason = excluded.reason, since = excluded.since, kubernetes_version = '',
+			facts = null, holder_epoch = 0, token_auth = '', settings = '{}', taints = '{}', cordoned = null, registered = excluded.registered,
 			updated = excluded.updated,
 			stream = excluded.stream, version = excluded.version, waived = excluded.waived, credential_ends = excluded.credential_ends,
 			access = excluded.access`,
-		f.Tenant, f.Subject, labels, model.ClusterRegistered, f.Time, f.Stream, f.Version, p.Waived, ends(p.Ends),
-		cmp.Or(p.Access, events.AccessHosted))
+		f.Tenant, f.Subject, labels, model.ClusterRegistered, model.ClusterNoReport, f.Time, f.Stream, f.Version,
+		p.Waived, ends(p.Ends), cmp.Or(p.Access, events.AccessHosted))
+	return restate(ctx, f, err)
+}
+
+// restate stores the state that follows from what was folded, if that was without an error.
+func restate(ctx context.Context, f readmodel.Fold, err error) error {
+	if err != nil {
+		return err
+	}
+	var s cluster.Seen
+	err = f.Tx.QueryRow(ctx, `select connection, reason, since, cordoned from `+f.Table("clusters")+`
+		where tenant = $1 and name = $2`, f.Tenant, f.Subject).Scan(&s.Connection, &s.Reason, &s.Since, &s.Cordoned)
+	if errors.Is(err, pgx.ErrNoRows) { // removed
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set state = $3 where tenant = $1 and name = $2 and state <> $3`,
+		f.Tenant, f.Subject, cluster.Conditions(s)[0].Type)
 }
 
 func credentialReplaced(ctx context.Context, f readmodel.Fold, p events.ClusterCredentialReplaced) error {
@@ -95,32 +116,39 @@ func uncordoned(ctx context.Context, f readmodel.Fold, _ events.ClusterUncordone
 }
 
 func setCordoned(ctx context.Context, f readmodel.Fold, since *time.Time) error {
-	return f.Exec(ctx, `update `+f.Table("clusters")+` set cordoned = $3, updated = $4, version = $5
-		where tenant = $1 and name = $2`, f.Tenant, f.Subject, since, f.Time, f.Version)
+	return restate(ctx, f, f.Exec(ctx, `update `+f.Table("clusters")+` set cordoned = $3, updated = $4, version = $5
+		where tenant = $1 and name = $2`, f.Tenant, f.Subject, since, f.Time, f.Version))
 }
 
 func observed(ctx context.Context, f readmodel.Fold, p events.ClusterObserved) error {
-	return f.Exec(ctx, `update `+f.Table("clusters")+` set state = $3, reason = $4,
-			kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6,
-			holder_epoch),
+	return restate(ctx, f, f.Exec(ctx, `update `+f.Table("clusters")+` set connection = $3, reason = $4,
+			since = case when connection = $3 and reason = $4 then since else $7 end,
+			kubernetes_version = coalesce(nullif($5, ''), kubernetes_version), holder_epoch = greatest($6, holder_epoch),
 			updated = $7, version = $8, token_auth = $9
 		where tenant = $1 and name = $2`,
-		f.Tenant, f.Subject, p.State, p.Reason, p.KubernetesVersion, p.HolderEpoch, f.Time, f.Version, p.TokenAuth)
+		f.Tenant, f.Subject, p.State, p.Reason, p.KubernetesVersion, p.HolderEpoch, f.Time, f.Version, p.TokenAuth))
+}
+
+func factsObserved(ctx context.Context, f readmodel.Fold, p events.ClusterFactsObserved) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set facts = $3, updated = $4, version = $5
+		where tenant = $1 and name = $2`, f.Tenant, f.Subject, p.Facts, f.Time, f.Version)
 }
 
 func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) error {
 	return f.Exec(ctx, `delete from `+f.Table("clusters")+` where tenant = $1 and name = $2`, f.Tenant, f.Subject)
 }
 
-const columns = `select name, labels, state, reason, kubernetes_version, holder_epoch, token_auth, settings, registered,
-	updated, stream, version, waived, credential_ends, cordoned, taints, access
+const columns = `select name, labels, state, connection, reason, since, kubernetes_version, holder_epoch, token_auth, settings, registered,
+	updated, stream, version, waived, credential_ends, cordoned, taints, facts, access
 	from clusters`
 
 type row struct {
 	Name              string
 	Labels            map[string]string
 	State             string
+	Connection        string
 	Reason            string
+	Since             time.Time
 	KubernetesVersion string
 	HolderEpoch       int64
 	TokenAuth         string
@@ -133,15 +161,21 @@ type row struct {
 	CredentialEnds    *time.Time
 	Cordoned          *time.Time
 	Taints            map[string]string
+	Facts             *events.ClusterFacts
 	Access            string
 }
 
 func (r row) answer() model.Cluster {
+	now := cluster.Conditions(cluster.Seen{
+		Connection: r.Connection, Reason: r.Reason, Since: r.Since, Cordoned: r.Cordoned,
+	})
 	return model.Cluster{
-		Name: r.Name, Labels: r.Labels, State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion,
+		Name: r.Name, Labels: r.Labels, State: now[0].Type, StateSince: now[0].Since, Reason: now[0].Reason,
+		Conditions: now, Connection: r.Connection, KubernetesVersion: r.KubernetesVersion,
 		HolderEpoch: r.HolderEpoch, TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()),
 		RegisteredAt: r.Registered, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 		Waived: r.Waived, CredentialEndsAt: r.CredentialEnds, CordonedSince: r.Cordoned, Taints: r.Taints,
+		Facts:  (*model.ClusterFacts)(r.Facts),
 		Access: r.Access,
 	}
 }
@@ -184,7 +218,7 @@ func (r *Reader) List(
 func addMessages(ctx context.Context, q pg.Querier, tenant string, items []model.Cluster) error {
 	err := readmodel.AddMessages(ctx, q, tenant, readmodel.MessageCluster, items,
 		func(c *model.Cluster) (string, *string) {
-			if c.Reason == "" {
+			if c.Reason == "" || c.Connection == model.ClusterRegistered {
 				return "", nil
 			}
 			return c.Name, &c.Message
@@ -230,11 +264,24 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (c mode
 		if err != nil {
 			return pg.Err(err)
 		}
+		if c.APIs, err = apis(ctx, tx, who.Tenant, name); err != nil {
+			return err
+		}
 		removed, err := removedAPIs(ctx, tx, who.Tenant, c)
 		c.PlatformUpgrade = cluster.PlatformUpgrade(limits, removed)
 		return err
 	})
 	return c, err
+}
+
+// apis are the API groups that a cluster serves; none while that is not known.
+func apis(ctx context.Context, tx pgx.Tx, tenant, name string) (list []string, err error) {
+	err = tx.QueryRow(ctx, `select apis from installer_api.cluster_apis where tenant = $1 and cluster = $2`, tenant,
+		name).Scan(&list)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return list, pg.Err(err)
 }
 
 // removedAPIs are what the operators of a cluster use and its next version no longer serves, as far as the executor has
@@ -266,7 +313,7 @@ func (*Reader) Observed(ctx context.Context, q pg.Querier, tenant, name string) 
 
 // Observed is what was found last of a cluster, as far as it is shown; the zero value while nothing is known.
 func Observed(ctx context.Context, q pg.Querier, tenant, name string) (o events.ClusterObserved, err error) {
-	err = pg.Err(q.QueryRow(ctx, `select state, reason, kubernetes_version, holder_epoch, token_auth
+	err = pg.Err(q.QueryRow(ctx, `select connection, reason, kubernetes_version, holder_epoch, token_auth
 		from clusters where tenant = $1 and name = $2`,
 		tenant, name).Scan(&o.State, &o.Reason, &o.KubernetesVersion, &o.HolderEpoch, &o.TokenAuth))
 	if errs.Is(err, errs.NotFound) { // just registered, or just gone
