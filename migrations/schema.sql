@@ -2849,6 +2849,8 @@ CREATE TABLE gateway.clusters (
     access text DEFAULT 'Hosted'::text NOT NULL,
     connection text DEFAULT ''::text NOT NULL,
     since timestamp with time zone DEFAULT now() NOT NULL
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    facts jsonb
 );
 
 ALTER TABLE ONLY gateway.clusters FORCE ROW LEVEL SECURITY;
@@ -3946,6 +3948,18 @@ ALTER TABLE installer.totals OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.totals IS 'upgrades and warnings of a tenant, counted from the log';
 
+CREATE VIEW installer_api.cluster_apis WITH (security_barrier='true') AS
+ SELECT o.tenant,
+    c.name AS cluster,
+    (o.state -> 'apis'::text) AS apis
+   FROM (installer.observations o
+     JOIN installer.clusters c ON (((c.tenant = o.tenant) AND (c.cluster_id = o.cluster_id) AND (NOT c.removed))))
+  WHERE ((o.state ? 'apis'::text) AND ((current_setting('chandler.tenant'::text, true) = '*'::text) OR (current_setting('chandler.tenant'::text, true) = o.tenant)));
+
+ALTER TABLE installer_api.cluster_apis OWNER TO chandler_owner;
+
+COMMENT ON VIEW installer_api.cluster_apis IS 'API groups that clusters serve, as group/version';
+
 CREATE VIEW installer_api.content_references WITH (security_barrier='true') AS
  SELECT DISTINCT csvs.tenant,
     csvs.content AS digest
@@ -4137,7 +4151,8 @@ CREATE TABLE resolver.clusters (
     changes bigint DEFAULT 0 NOT NULL,
     cordoned boolean DEFAULT false NOT NULL,
     taints jsonb DEFAULT '{}'::jsonb NOT NULL,
-    state text DEFAULT ''::text NOT NULL
+    state text DEFAULT ''::text NOT NULL,
+    facts jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 ALTER TABLE ONLY resolver.clusters FORCE ROW LEVEL SECURITY;
@@ -4153,6 +4168,8 @@ COMMENT ON COLUMN resolver.clusters.changes IS 'counts changes of the version an
 COMMENT ON COLUMN resolver.clusters.taints IS 'value by key; they keep fleet subscriptions away that do not tolerate them';
 
 COMMENT ON COLUMN resolver.clusters.state IS 'as the executor tells it, such as Connected; Registered before it has, empty while unknown';
+
+COMMENT ON COLUMN resolver.clusters.facts IS 'what the cluster is made of: events.ClusterFacts';
 
 CREATE TABLE resolver.content_references (
     tenant text NOT NULL,
@@ -7057,6 +7074,11 @@ GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.streams TO chandle
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.subscriptions TO chandler_installer;
 
 GRANT SELECT,INSERT,DELETE,TRUNCATE,UPDATE ON TABLE installer.totals TO chandler_installer;
+
+GRANT SELECT ON TABLE installer_api.cluster_apis TO chandler_gateway;
+GRANT SELECT ON TABLE installer_api.cluster_apis TO chandler_resolver;
+GRANT SELECT ON TABLE installer_api.cluster_apis TO chandler_installer;
+GRANT SELECT ON TABLE installer_api.cluster_apis TO chandler_catalog_indexer;
 
 GRANT SELECT ON TABLE installer_api.content_references TO chandler_gateway;
 GRANT SELECT ON TABLE installer_api.content_references TO chandler_resolver;

@@ -2,6 +2,7 @@ package events
 
 import (
 	"cmp"
+	"maps"
 	"time"
 )
 
@@ -23,6 +24,7 @@ func clusterEvents() []Definition {
 		define(KindCluster, Installer, ClusterAgentCloned{}, "Two live processes have the credentials of the agent: neither is let in any more."),
 		define(KindCluster, Gateway, ClusterRemoved{}, "Chandler lets go of the cluster; what is installed stays."),
 		define(KindCluster, Installer, ClusterObserved{}, "The executor's view of the cluster changed."),
+		define(KindCluster, Installer, ClusterFactsObserved{}, "What the cluster is made of changed."),
 		define(KindCluster, Installer, ClusterCredentialRotated{}, "The token by which the cluster is reached was followed by the next one."),
 	}
 }
@@ -260,3 +262,45 @@ type ClusterAgentCloned struct {
 
 // EventType implements Payload.
 func (ClusterAgentCloned) EventType() Type { return "cluster.agent-cloned.v1" }
+
+// Parts of ClusterFacts that may be missing, and why.
+const (
+	FactClusterUID = "clusterUID"
+	FactNodes      = "nodes"
+	FactAPIs       = "apis"
+
+	FactForbidden = "Forbidden" // the executor's account lacks the right
+	FactTooMany   = "TooMany"   // there are more than are read
+)
+
+// ClusterFacts are what a cluster is made of. Numbers of more than two digits are rounded to two: a node more or less
+// of many is no news.
+type ClusterFacts struct {
+	ClusterUID   string `json:"clusterUID,omitempty"`   // of namespace kube-system: an API server is known by it
+	Distribution string `json:"distribution,omitempty"` // such as openshift, eks, k3s; "" where nothing tells it
+	Nodes        int64  `json:"nodes,omitempty"`
+	// Architectures are the nodes by architecture, such as amd64.
+	Architectures map[string]int64 `json:"architectures,omitempty"`
+	CPUCores      int64            `json:"cpuCores,omitempty"`  // allocatable of all nodes
+	MemoryGiB     int64            `json:"memoryGiB,omitempty"` // allocatable of all nodes
+	// APIs is the digest of the API groups that are served, with their versions; APICount is how many these are.
+	APIs     string `json:"apis,omitempty"`
+	APICount int64  `json:"apiCount,omitempty"`
+	// Missing says of what could not be read why: Forbidden, TooMany, by clusterUID, nodes, apis.
+	Missing map[string]string `json:"missing,omitempty"`
+}
+
+// Equal reports the same facts.
+func (f ClusterFacts) Equal(o ClusterFacts) bool {
+	return f.ClusterUID == o.ClusterUID && f.Distribution == o.Distribution && f.Nodes == o.Nodes &&
+		maps.Equal(f.Architectures, o.Architectures) && f.CPUCores == o.CPUCores && f.MemoryGiB == o.MemoryGiB &&
+		f.APIs == o.APIs && f.APICount == o.APICount && maps.Equal(f.Missing, o.Missing)
+}
+
+// ClusterFactsObserved carries the facts of a cluster from now on, whole.
+type ClusterFactsObserved struct {
+	Facts ClusterFacts `json:"facts"`
+}
+
+// EventType implements Payload.
+func (ClusterFactsObserved) EventType() Type { return "cluster.facts-observed.v1" }

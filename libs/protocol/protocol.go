@@ -274,17 +274,21 @@ type ClusterReport struct {
 	Cluster   string `json:"cluster"`
 	ClusterID string `json:"clusterId"`
 	// Connected, Unreachable, Unauthorized, Refused, HeldElsewhere
-	State             string          `json:"state"`
-	Reason            string          `json:"reason,omitempty"` // a code
-	Message           string          `json:"message,omitempty"`
-	KubernetesVersion string          `json:"kubernetesVersion,omitempty"`
-	TokenAuth         string          `json:"tokenAuth,omitempty"` // one of TokenAuth…, "" while it is not known
-	HolderEpoch       int64           `json:"holderEpoch"`
-	Session           string          `json:"session"`  // as in ScopeReport
-	Sequence          int64           `json:"sequence"` // as in ScopeReport
-	Seen              events.Position `json:"seen"`
-	Proof             []byte          `json:"proof,omitempty"` // as in ScopeReport
-	Reported          time.Time       `json:"reported"`        // as in ScopeReport
+	State             string `json:"state"`
+	Reason            string `json:"reason,omitempty"` // a code
+	Message           string `json:"message,omitempty"`
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+	TokenAuth         string `json:"tokenAuth,omitempty"` // one of TokenAuth…, "" while it is not known
+	// Facts are what the cluster is made of, nil while that is not known and where they did not change; without the
+	// digest of the APIs, which are listed as group/version.
+	Facts       *events.ClusterFacts `json:"facts,omitempty"`
+	APIs        []string             `json:"apis,omitempty"`
+	HolderEpoch int64                `json:"holderEpoch"`
+	Session     string               `json:"session"`  // as in ScopeReport
+	Sequence    int64                `json:"sequence"` // as in ScopeReport
+	Seen        events.Position      `json:"seen"`
+	Proof       []byte               `json:"proof,omitempty"` // as in ScopeReport
+	Reported    time.Time            `json:"reported"`        // as in ScopeReport
 	// Acted is the highest position with which anything began in the cluster, as it keeps it, and ActedProof its proof.
 	// A record that was restored and has gone on comes to lie beyond it: only the hash in the proof tells.
 	Acted      events.Position `json:"acted,omitzero"`

@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +24,7 @@ func TestAway(t *testing.T) { //nolint:tparallel // one stack is the subject
 
 	t.Run("a cluster that is down keeps its plan", func(t *testing.T) {
 		w := w.in(t)
+		w.madeOf()
 		w.must(w.cluster.Pause())
 		w.group("down")
 		w.subscribe("down", light)
@@ -160,5 +163,22 @@ func (w *world) says(name, text string) {
 		b, err := os.ReadFile(w.Log(name))
 		w.must(err)
 		return string(b[max(0, len(b)-500):]), strings.Contains(string(b), text)
+	})
+}
+
+// madeOf awaits what the cluster is made of, with which its executor comes.
+func (w *world) madeOf() {
+	w.t.Helper()
+	w.eventually("it is known what the cluster is made of", func() (string, bool) {
+		var c struct {
+			Facts struct {
+				ClusterUID string
+				APICount   int
+			}
+			APIs []string
+		}
+		w.must(w.Get(w.ctx, "/api/v1/clusters/"+spoke, &c))
+		return fmt.Sprintf("%+v", c), c.Facts.ClusterUID != "" && c.Facts.APICount == len(c.APIs) &&
+			slices.Contains(c.APIs, "apps/v1")
 	})
 }

@@ -99,8 +99,8 @@ func fixedSentence(t events.Type) string {
 // sentence describes an event with its data, "" where there is nothing to add to its type.
 func sentence(p events.Payload) string {
 	switch v := p.(type) {
-	case events.ClusterObserved:
-		return clusterObserved(v)
+	case events.ClusterObserved, events.ClusterFactsObserved:
+		return clusterSeen(v)
 	case events.ClusterConfigured:
 		s := v.Settings.WithDefaults()
 		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s, copied CSVs %s", s.Mirror,

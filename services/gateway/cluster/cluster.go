@@ -279,7 +279,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 	case events.ClusterJoinTokenIssued, events.ClusterJoinRequested, events.ClusterJoinAccepted,
 		events.ClusterJoinRejected, events.ClusterAgentRevoked, events.ClusterAgentCloned:
 		s.Joining = joining.Evolve(s.Joining, p)
-	case events.ClusterObserved:
+	case events.ClusterObserved, events.ClusterFactsObserved:
 	default:
 		return s, fmt.Errorf("cluster: event %s does not belong in a cluster's stream", p.EventType())
 	}

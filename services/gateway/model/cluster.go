@@ -45,6 +45,8 @@ type Cluster struct {
 	Taints map[string]string `json:"taints,omitempty" doc:"Keep fleet subscriptions away that do not tolerate them"`
 	ClusterState
 	KubernetesVersion string           `json:"kubernetesVersion,omitempty"`
+	Facts             *ClusterFacts      `json:"facts,omitempty" doc:"What it is made of; absent until its executor has looked"`
+	APIs              []string           `json:"apis,omitempty" doc:"API groups that it serves, as group/version, in answers about one cluster"`
 	CordonedSince     *time.Time       `json:"cordonedSince,omitempty" doc:"Since when no new install plans are made for it; absent where they are made"`
 	HolderEpoch       int64            `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
 	Waived            []string         `json:"waived,omitempty" doc:"What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url"`
@@ -57,6 +59,19 @@ type Cluster struct {
 	Stream            string           `json:"stream,omitempty" doc:"Id of its stream of events"`
 	Version           int64            `json:"version,omitempty" doc:"Of its stream"`
 	Position          string           `json:"position,omitempty" doc:"Of the write, in answers to writes"`
+}
+
+// ClusterFacts are what a cluster is made of. Numbers of more than two digits are rounded to two.
+type ClusterFacts struct {
+	ClusterUID    string            `json:"clusterUID,omitempty" doc:"Of namespace kube-system, by which an API server is known"`
+	Distribution  string            `json:"distribution,omitempty" example:"openshift" doc:"Such as openshift, eks, gke, aks, k3s, rke2, kind; absent where nothing tells it"`
+	Nodes         int64             `json:"nodes,omitempty"`
+	Architectures map[string]int64  `json:"architectures,omitempty" doc:"Nodes by architecture, such as amd64"`
+	CPUCores      int64             `json:"cpuCores,omitempty" doc:"Allocatable of all nodes"`
+	MemoryGiB     int64             `json:"memoryGiB,omitempty" doc:"Allocatable of all nodes"`
+	APIs          string            `json:"apis,omitempty" doc:"Digest of the API groups that it serves"`
+	APICount      int64             `json:"apiCount,omitempty" doc:"How many these are, each with a version"`
+	Missing       map[string]string `json:"missing,omitempty" doc:"Why clusterUID, nodes or apis are not known: Forbidden where the executor lacks the right, TooMany where there are more than it reads"`
 }
 
 // PlatformUpgrade is up to which version of the platform the installed operators let themselves be carried (R-CSV-60),

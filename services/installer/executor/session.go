@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/facts"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/idle"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/platform"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/renderlimit"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 	"github.com/chandler-fleet/chandler/services/installer/executor/mirror"
@@ -60,6 +61,7 @@ type session struct {
 	mu        sync.Mutex
 	failing   map[string]time.Time // namespaces of which the last reconcile ended in an error, since when
 	tokenAuth string               // the mode of cloud tokens, "" until it is known
+	platform  *platform.Found      // what the cluster is made of, nil until it is known
 }
 
 // caches remember what was read of the cluster. A watch says when they are to forget.
@@ -148,6 +150,7 @@ func (s *session) tasks() []task {
 		{"definitions of mirrors", s.prepareMirrors},
 		{"policies and definitions", s.restore},
 		{"cloud tokens", s.watchTokens},
+		{"facts", s.followPlatform},
 		{"events", s.mirrors.SendEvents},
 		{"reconcile", s.reconcileAll},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/installer/executor/hubclient"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/clusterconfig"
 	"github.com/chandler-fleet/chandler/services/installer/executor/internal/pace"
+	"github.com/chandler-fleet/chandler/services/installer/executor/internal/platform"
 	"github.com/chandler-fleet/chandler/services/installer/executor/kube"
 )
 
@@ -24,12 +25,15 @@ func (s *session) reportCluster() {
 		seen = kube.Seen{Position: heard, Proof: proof}
 	}
 	s.mu.Lock()
-	tokenAuth := s.tokenAuth
+	tokenAuth, found := s.tokenAuth, s.platform
 	s.mu.Unlock()
 	r := protocol.ClusterReport{
 		Tenant: s.cfg.Tenant, Cluster: s.cfg.Cluster, ClusterID: s.cfg.ClusterID,
 		State: events.ObservedConnected, KubernetesVersion: s.version, HolderEpoch: s.client.Number,
 		Seen: seen.Position, Proof: seen.Proof, Acted: acted.Position, ActedProof: acted.Proof, TokenAuth: tokenAuth,
+	}
+	if found != nil {
+		r.Facts, r.APIs = &found.Facts, found.APIs
 	}
 	r.Reason, r.Message = s.trouble()
 	s.reporter.Cluster(r)
@@ -92,6 +96,35 @@ func (s *session) watchTokens(ctx context.Context) {
 		case <-ctx.Done():
 		case <-s.tokens:
 		}
+	}
+}
+
+const (
+	// platformEvery is how often it is looked what a cluster is made of: a list of all nodes, in pages.
+	platformEvery = 15 * time.Minute
+	// platformPause is the wait after that could not be read: it holds up nothing.
+	platformPause = time.Minute
+)
+
+// followPlatform finds out what the cluster is made of, and again and again.
+func (s *session) followPlatform(ctx context.Context) {
+	for ctx.Err() == nil {
+		found, err := platform.Read(ctx, s.client, s.version, func() ([]string, error) { return kube.APIs(s.client) })
+		if err != nil {
+			s.cfg.Log.DebugContext(ctx, "what the cluster is made of is not known", "error", err)
+			pace.Sleep(ctx, platformPause)
+			continue
+		}
+		slices.Sort(found.APIs)
+		s.mu.Lock()
+		changed := s.platform == nil || !s.platform.Facts.Equal(found.Facts) ||
+			!slices.Equal(s.platform.APIs, found.APIs)
+		s.platform = &found
+		s.mu.Unlock()
+		if changed {
+			s.reportCluster()
+		}
+		pace.Sleep(ctx, platformEvery)
 	}
 }
 

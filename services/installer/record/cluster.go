@@ -14,6 +14,9 @@ import (
 const (
 	ObserveWindow = 5 * time.Minute
 	ObserveLimit  = 10
+	// FactsEvery is how long facts stay as they were recorded: nodes come and go by the minute where something scales
+	// them.
+	FactsEvery = 10 * time.Minute
 )
 
 // opens reports whether a new window begins: the last one is over, or lies in the future because a clock was set back.
@@ -32,6 +35,13 @@ type Cluster struct {
 	Changes           int       `json:"changes,omitempty"`
 	// Withheld is set while the limit keeps a change back.
 	Withheld bool `json:"withheld,omitempty"`
+	// Facts are those that were recorded last, nil before, and APIs what is served as of then, which
+	// installer_api.cluster_apis shows.
+	Facts   *events.ClusterFacts `json:"facts,omitempty"`
+	APIs    []string             `json:"apis,omitempty"`
+	FactsAt time.Time            `json:"factsAt,omitzero"`
+	// FactsWithheld is Withheld for facts.
+	FactsWithheld bool `json:"factsWithheld,omitempty"`
 	// Unknown is what a newer release keeps here.
 	Unknown unknown.Fields `json:"-"`
 }
@@ -50,12 +60,32 @@ func (s Cluster) MarshalJSON() ([]byte, error) {
 }
 
 // Settled reports whether the same report need not be looked at again as time passes.
-func (s Cluster) Settled() bool { return !s.Withheld }
+func (s Cluster) Settled() bool { return !s.Withheld && !s.FactsWithheld }
 
-// DecideCluster gives the event that a report adds, if any, and the state after it. What a report
+// DecideCluster gives the events that a report adds, if any, and the state after them. What a report
 // leaves empty because the cluster could not be reached stays as it was recorded. now is the recorder's clock: the
 // executor's may stand anywhere.
 func DecideCluster(s Cluster, r protocol.ClusterReport, now time.Time) ([]events.Payload, Cluster) {
+	observed, s := decideObserved(s, r, now)
+	facts, s := decideFacts(s, r, now)
+	return append(observed, facts...), s
+}
+
+// decideFacts records facts at once where there were none, and later at most once in FactsEvery.
+func decideFacts(s Cluster, r protocol.ClusterReport, now time.Time) ([]events.Payload, Cluster) {
+	s.FactsWithheld = false
+	switch {
+	case r.Facts == nil || s.Facts != nil && r.Facts.Equal(*s.Facts):
+		return nil, s
+	case s.Facts != nil && !opens(s.FactsAt, FactsEvery, now):
+		s.FactsWithheld = true
+		return nil, s
+	}
+	s.Facts, s.APIs, s.FactsAt = r.Facts, r.APIs, now
+	return []events.Payload{events.ClusterFactsObserved{Facts: *r.Facts}}, s
+}
+
+func decideObserved(s Cluster, r protocol.ClusterReport, now time.Time) ([]events.Payload, Cluster) {
 	o := events.ClusterObserved{
 		State: r.State, Reason: r.Reason, KubernetesVersion: r.KubernetesVersion,
 		HolderEpoch: cmp.Or(r.HolderEpoch, s.HolderEpoch),
@@ -85,8 +115,9 @@ func DecideCluster(s Cluster, r protocol.ClusterReport, now time.Time) ([]events
 		s.Withheld = true
 		return nil, s
 	}
-	return []events.Payload{o}, Cluster{
-		State: o.State, Reason: o.Reason, KubernetesVersion: o.KubernetesVersion, HolderEpoch: o.HolderEpoch,
-		TokenAuth: o.TokenAuth, Window: s.Window, Changes: s.Changes + 1, Unknown: s.Unknown,
-	}
+	s.State, s.Reason, s.KubernetesVersion, s.HolderEpoch, s.TokenAuth = o.State, o.Reason, o.KubernetesVersion,
+		o.HolderEpoch, o.TokenAuth
+	s.Withheld = false
+	s.Changes++
+	return []events.Payload{o}, s
 }

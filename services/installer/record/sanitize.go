@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -10,7 +11,9 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/chandler-fleet/chandler/libs/digest"
 	"github.com/chandler-fleet/chandler/libs/errs"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
 
@@ -209,7 +212,55 @@ func SanitizeCluster(r protocol.ClusterReport, now time.Time) protocol.ClusterRe
 	r.Reported = ClampToNow(r.Reported, now)
 	r.State, r.Reason, r.KubernetesVersion, r.TokenAuth = truncate(r.State), truncate(r.Reason),
 		truncate(r.KubernetesVersion), truncate(r.TokenAuth)
+	r.Facts, r.APIs = sanitizeFacts(r.Facts, r.APIs)
 	return r
+}
+
+const (
+	// maxAPIs bounds the API groups of a cluster, each with a version: clusters with a hundred operators have 300.
+	maxAPIs = 1000
+	// maxArchitectures bounds the architectures of nodes: Kubernetes is built for five.
+	maxArchitectures = 16
+	// apisType is the type prefix of the digest of the APIs that a cluster serves.
+	apisType = "chandler.cluster-apis.v1"
+)
+
+// sanitizeFacts bounds what a cluster says of itself, and makes the digest of its APIs: that is not the cluster's to
+// say.
+func sanitizeFacts(f *events.ClusterFacts, apis []string) (*events.ClusterFacts, []string) {
+	if f == nil {
+		return nil, nil
+	}
+	for i := range apis {
+		apis[i] = truncate(apis[i])
+	}
+	apis = slices.Sorted(slices.Values(apis))
+	apis = slices.Compact(apis)
+	apis = apis[:min(len(apis), maxAPIs)]
+	out := events.ClusterFacts{
+		ClusterUID: truncate(f.ClusterUID), Distribution: truncate(f.Distribution), Nodes: max(0, f.Nodes),
+		CPUCores: max(0, f.CPUCores), MemoryGiB: max(0, f.MemoryGiB), APICount: int64(len(apis)),
+	}
+	for _, a := range slices.Sorted(maps.Keys(f.Architectures))[:min(len(f.Architectures), maxArchitectures)] {
+		if out.Architectures == nil {
+			out.Architectures = map[string]int64{}
+		}
+		out.Architectures[truncate(a)] = max(0, f.Architectures[a])
+	}
+	for _, part := range []string{events.FactClusterUID, events.FactNodes, events.FactAPIs} {
+		if why := f.Missing[part]; why != "" {
+			if out.Missing == nil {
+				out.Missing = map[string]string{}
+			}
+			out.Missing[part] = truncate(why)
+		}
+	}
+	if len(apis) > 0 {
+		if d, err := digest.JSON(apisType, apis); err == nil { // strings have one always
+			out.APIs = string(d)
+		}
+	}
+	return &out, apis
 }
 
 // ClampToNow returns the time of a report, or now where that is in the future: a rate limit must not depend on a clock

@@ -2,6 +2,9 @@ package kinds
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +35,7 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 		p.When("Cordoned", *c.CordonedSince)
 	}
 	p.Line("Kubernetes", c.KubernetesVersion)
+	describeFacts(p, c)
 	if c.HolderEpoch > 0 {
 		p.Line("Holder epoch", strconv.FormatInt(c.HolderEpoch, 10))
 	}
@@ -55,6 +59,30 @@ func describeCluster(p *printer.Page, c model.Cluster) {
 		for _, r := range u.RemovedAPIs {
 			p.Row(r.For, RemovedKind(r)+" is removed in Kubernetes "+r.Removed)
 		}
+	}
+}
+
+// describeFacts says what a cluster is made of.
+func describeFacts(p *printer.Page, c model.Cluster) {
+	f := c.Facts
+	if f == nil {
+		return
+	}
+	p.Line("Cluster UID", f.ClusterUID)
+	p.Line("Distribution", f.Distribution)
+	if f.Nodes > 0 {
+		var by []string
+		for _, a := range slices.Sorted(maps.Keys(f.Architectures)) {
+			by = append(by, fmt.Sprintf("%d %s", f.Architectures[a], a))
+		}
+		p.Line("Nodes", fmt.Sprintf("%d (%s)", f.Nodes, strings.Join(by, ", ")))
+		p.Line("Allocatable", fmt.Sprintf("%d CPU cores, %d GiB", f.CPUCores, f.MemoryGiB))
+	}
+	if f.APICount > 0 {
+		p.Line("APIs", fmt.Sprintf("%d groups and versions", f.APICount))
+	}
+	for _, part := range slices.Sorted(maps.Keys(f.Missing)) {
+		p.Line("Not known", part+": "+f.Missing[part])
 	}
 }
 

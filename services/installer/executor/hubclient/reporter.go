@@ -19,6 +19,10 @@ const (
 	reportTimeout = 5 * time.Second
 	// reportRetry is the wait after a write that failed.
 	reportRetry = time.Second
+	// factsAgain is how often the report of a cluster has its facts though nothing changes: with the APIs that it
+	// serves they are some KiB, and a heartbeat is to be small. A recorder that was away when they changed learns of
+	// them so.
+	factsAgain = 5 * time.Minute
 	// messageSlack is left in a message for what stands around a report, and for its time.
 	messageSlack = 4 << 10
 )
@@ -42,6 +46,7 @@ type Reporter struct {
 	// accepted has the newest report of each namespace that was accepted, whatever is to be sent since.
 	accepted map[string]protocol.Entry
 	repeated time.Time // when all were last written again because the hub asked for them
+	facts    time.Time // when the facts of the cluster were last accepted
 	changed  chan struct{}
 }
 
@@ -227,7 +232,7 @@ func (r *Reporter) flush(ctx context.Context, beat bool) bool {
 	for _, ns := range slices.Sorted(maps.Keys(r.scopes)) {
 		scopes = append(scopes, r.fitting(ns, limit))
 	}
-	whole, accepted := r.whole, r.acceptedSet()
+	whole, accepted, facts := r.whole, r.acceptedSet(), r.facts
 	r.mu.Unlock()
 	ok := true
 	if whole != nil {
@@ -235,7 +240,17 @@ func (r *Reporter) flush(ctx context.Context, beat bool) bool {
 		text, err := json.Marshal(report) // without the digest: what changes in a namespace is no change of the cluster
 		ok = r.say(ctx, beat, clusterKey, string(text), err, func(ctx context.Context) error {
 			report.Reported, report.Scopes = r.now().UTC(), accepted
-			return r.hub.ReportCluster(ctx, report)
+			if beat && r.said(clusterKey, string(text)) && r.now().Sub(facts) < factsAgain {
+				report.Facts, report.APIs = nil, nil
+				return r.hub.ReportCluster(ctx, report)
+			}
+			err := r.hub.ReportCluster(ctx, report)
+			if err == nil {
+				r.mu.Lock()
+				r.facts = r.now()
+				r.mu.Unlock()
+			}
+			return err
 		})
 	}
 	for _, f := range scopes {
@@ -286,14 +301,19 @@ func (r *Reporter) fitting(namespace string, limit int) fitting {
 	return f
 }
 
+// said reports whether just this was accepted last.
+func (r *Reporter) said(key, text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sent[key] == text
+}
+
 // say sends what was not said already, or, with again, all the same. What cannot be sent as it is, is reported and
 // waits until it changes.
 func (r *Reporter) say(ctx context.Context, again bool, key, text string, broken error,
 	send func(context.Context) error,
 ) bool {
-	r.mu.Lock()
-	same := r.sent[key] == text
-	r.mu.Unlock()
+	same := r.said(key, text)
 	if same && (!again || broken != nil) || ctx.Err() != nil {
 		return true
 	}

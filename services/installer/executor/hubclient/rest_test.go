@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/chandler-fleet/chandler/libs/bus/bustest"
+	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/keys"
 	"github.com/chandler-fleet/chandler/libs/protocol"
 )
@@ -163,4 +164,38 @@ func BenchmarkReportsAtRest(b *testing.B) {
 	perRound := float64(total) / float64(rounds)
 	b.ReportMetric(perRound, "messages/heartbeat")
 	b.ReportMetric(perRound*1000/15, "messages/s/1000clusters")
+}
+
+// TestHeartbeatsAreSmall: heartbeats have what a cluster is made of once in a while only; a change is told at once.
+func TestHeartbeatsAreSmall(t *testing.T) {
+	t.Parallel()
+	a := rest(t, 1)
+	report := protocol.ClusterReport{
+		Tenant: "t", Cluster: "c", ClusterID: "c", State: "Connected", Facts: &events.ClusterFacts{Nodes: 3},
+		APIs: []string{"v1"},
+	}
+	a.reporter.Cluster(report)
+	told := func(what string, beat, want bool) {
+		t.Helper()
+		a.flush(beat)
+		m, err := a.stream.GetLastMsgForSubject(t.Context(), protocol.ClusterReportSubject("t", "c"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r protocol.ClusterReport
+		if err := json.Unmarshal(m.Data, &r); err != nil {
+			t.Fatal(err)
+		}
+		if (r.Facts != nil) != want || (len(r.APIs) > 0) != want || r.State != "Connected" || r.Scopes == nil {
+			t.Errorf("%s: %s", what, m.Data)
+		}
+	}
+	told("at first", false, true)
+	told("a heartbeat", true, false)
+	a.now = a.now.Add(6 * time.Minute)
+	told("a heartbeat after a while", true, true)
+	told("the next one", true, false)
+	report.Reason = "OLMRunning"
+	a.reporter.Cluster(report)
+	told("a change", true, true)
 }

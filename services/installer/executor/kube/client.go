@@ -246,6 +246,21 @@ func (b *Base) InEpoch(number int64) (*Epoch, error) {
 	}, nil
 }
 
+// APIs are the API groups that a cluster serves, with their versions, as group/version; v1 is the core group's.
+func APIs(e *Epoch) ([]string, error) {
+	list, err := e.discovery.ServerGroups()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, group := range list.Groups {
+		for _, v := range group.Versions {
+			out = append(out, v.GroupVersion)
+		}
+	}
+	return out, nil
+}
+
 // Limit bounds one request of Metadata, which has no bound of its own, since it watches, too.
 func (e *Epoch) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if e.config == nil { // a test's

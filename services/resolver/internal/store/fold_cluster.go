@@ -26,7 +26,7 @@ func (f *clusterFolds) registered(ctx context.Context, tx pgx.Tx, e eventlog.Rec
 	}
 	if err := exec(ctx, tx, `insert into resolver.clusters (tenant, name, labels) values ($1, $2, $3)
 		on conflict (tenant, name) do update set removed = false, labels = excluded.labels, taints = '{}',
-		cordoned = false`, e.Tenant, p.Name, labels); err != nil {
+		facts = '{}', cordoned = false`, e.Tenant, p.Name, labels); err != nil {
 		return err
 	}
 	return f.dirty.markCluster(ctx, tx, e, p.Name)
@@ -78,6 +78,14 @@ func (f *clusterFolds) tainted(ctx context.Context, tx pgx.Tx, e eventlog.Record
 ) error {
 	return exec(ctx, tx, `update resolver.clusters set taints = coalesce($3, '{}'::jsonb)
 		where tenant = $1 and name = $2`, e.Tenant, e.Subject, p.Taints)
+}
+
+// factsObserved notes what a cluster is made of. No scope is dirty: fleet subscriptions alone choose by it.
+func (f *clusterFolds) factsObserved(ctx context.Context, tx pgx.Tx, e eventlog.Recorded,
+	p events.ClusterFactsObserved,
+) error {
+	return exec(ctx, tx, `update resolver.clusters set facts = $3 where tenant = $1 and name = $2`, e.Tenant, e.Subject,
+		p.Facts)
 }
 
 func (f *clusterFolds) removed(ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.ClusterRemoved) error {

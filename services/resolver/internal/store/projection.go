@@ -71,6 +71,7 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 	on(t, clusters.uncordoned)
 	on(t, clusters.removed)
 	on(t, clusters.observed)
+	on(t, clusters.factsObserved)
 	each(t, catalogs.intent, events.CatalogAdded{}, events.CatalogChanged{}, events.CatalogRemoved{})
 	on(t, catalogs.published)
 	on(t, catalogs.loadFailed)
@@ -111,7 +112,8 @@ func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
 	also(t, f.Released, events.SubscriptionReleased{})
 	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},
 		events.ClusterCordoned{},
-		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{})
+		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{},
+		events.ClusterFactsObserved{})
 	also(t, f.Catalog, events.CatalogRevisionPublished{}, events.CatalogBundlesFetched{}, events.CatalogAdded{},
 		events.CatalogChanged{}, events.CatalogRemoved{})
 }

@@ -25,10 +25,11 @@ const Name = "gateway.clusters"
 
 // Projection folds the events of clusters.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 10, []string{"clusters"},
+	return readmodel.Projection(Name, 11, []string{"clusters"},
 		readmodel.On(registered), readmodel.On(credentialReplaced), readmodel.On(credentialRotated),
 		readmodel.On(configured), readmodel.On(labelsChanged), readmodel.On(taintsChanged),
-		readmodel.On(cordoned), readmodel.On(uncordoned), readmodel.On(observed), readmodel.On(removed))
+		readmodel.On(cordoned), readmodel.On(uncordoned), readmodel.On(observed), readmodel.On(factsObserved),
+		readmodel.On(removed))
 }
 
 func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistered) error {
@@ -41,7 +42,8 @@ func registered(ctx context.Context, f readmodel.Fold, p events.ClusterRegistere
 		values ($1, $2, $3, '', $4, $5, $6, '', 0, $6, $6, $7, $8, coalesce($9::text[], '{}'), $10, $11)
 		on conflict (tenant, name) do update set labels = excluded.labels, connection = excluded.connection,
 			reason = excluded.reason, since = excluded.since, kubernetes_version = '',
-			holder_epoch = 0, token_auth = '', settings = '{}', taints = '{}', cordoned = null, registered = excluded.registered,
+			facts = null, holder_epoch = 0, token_auth = '', settings = '{}', taints = '{}', cordoned = null,
+			registered = excluded.registered,
 			updated = excluded.updated,
 			stream = excluded.stream, version = excluded.version, waived = excluded.waived, credential_ends = excluded.credential_ends,
 			access = excluded.access`,
@@ -128,12 +130,17 @@ func observed(ctx context.Context, f readmodel.Fold, p events.ClusterObserved) e
 		f.Tenant, f.Subject, p.State, p.Reason, p.KubernetesVersion, p.HolderEpoch, f.Time, f.Version, p.TokenAuth))
 }
 
+func factsObserved(ctx context.Context, f readmodel.Fold, p events.ClusterFactsObserved) error {
+	return f.Exec(ctx, `update `+f.Table("clusters")+` set facts = $3, updated = $4, version = $5
+		where tenant = $1 and name = $2`, f.Tenant, f.Subject, p.Facts, f.Time, f.Version)
+}
+
 func removed(ctx context.Context, f readmodel.Fold, _ events.ClusterRemoved) error {
 	return f.Exec(ctx, `delete from `+f.Table("clusters")+` where tenant = $1 and name = $2`, f.Tenant, f.Subject)
 }
 
 const columns = `select name, labels, state, connection, reason, since, kubernetes_version, holder_epoch, token_auth, settings, registered,
-	updated, stream, version, waived, credential_ends, cordoned, taints, access
+	updated, stream, version, waived, credential_ends, cordoned, taints, facts, access
 	from clusters`
 
 type row struct {
@@ -155,6 +162,7 @@ type row struct {
 	CredentialEnds    *time.Time
 	Cordoned          *time.Time
 	Taints            map[string]string
+	Facts             *events.ClusterFacts
 	Access            string
 }
 
@@ -170,6 +178,7 @@ func (r row) answer() model.Cluster {
 		HolderEpoch: r.HolderEpoch, TokenAuth: r.TokenAuth, Settings: model.ClusterSettings(r.Settings.WithDefaults()),
 		RegisteredAt: r.Registered, UpdatedAt: r.Updated, Stream: r.Stream, Version: r.Version,
 		Waived: r.Waived, CredentialEndsAt: r.CredentialEnds, CordonedSince: r.Cordoned, Taints: r.Taints,
+		Facts:  (*model.ClusterFacts)(r.Facts),
 		Access: r.Access,
 	}
 }
@@ -258,11 +267,24 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (c mode
 		if err != nil {
 			return pg.Err(err)
 		}
+		if c.APIs, err = apis(ctx, tx, who.Tenant, name); err != nil {
+			return err
+		}
 		removed, err := removedAPIs(ctx, tx, who.Tenant, c)
 		c.PlatformUpgrade = cluster.PlatformUpgrade(limits, removed)
 		return err
 	})
 	return c, err
+}
+
+// apis are the API groups that a cluster serves; none while that is not known.
+func apis(ctx context.Context, tx pgx.Tx, tenant, name string) (list []string, err error) {
+	err = tx.QueryRow(ctx, `select apis from installer_api.cluster_apis where tenant = $1 and cluster = $2`, tenant,
+		name).Scan(&list)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return list, pg.Err(err)
 }
 
 // removedAPIs are what the operators of a cluster use and its next version no longer serves, as far as the executor has

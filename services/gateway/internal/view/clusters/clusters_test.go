@@ -1,6 +1,7 @@
 package clusters_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -28,6 +29,8 @@ func TestReader(t *testing.T) {
 		events.ClusterObserved{State: "Connected", KubernetesVersion: "v1.34.1", HolderEpoch: 7},
 		events.ClusterObserved{State: "Unreachable", Reason: "NoReport", HolderEpoch: 3})
 	fold("pier", registered("pier"))
+	facts := events.ClusterFacts{Distribution: "k3s", Nodes: 3, Architectures: map[string]int64{"amd64": 3}}
+	fold("harbour", events.ClusterFactsObserved{Facts: facts})
 	e.Exec(`insert into installer.messages (tenant, kind, subject, message)
 		values ('default', 'cluster', 'harbour', 'nobody answers'), ('default', 'cluster', 'pier', 'of long ago')
 		on conflict do nothing`)
@@ -42,6 +45,9 @@ func TestReader(t *testing.T) {
 	if c := get("harbour"); c.KubernetesVersion != "v1.34.1" || c.HolderEpoch != 7 || c.State != "Unreachable" ||
 		c.Message != "nobody answers" {
 		t.Errorf("observed: %+v", c)
+	}
+	if c := get("harbour"); c.Facts == nil || !events.ClusterFacts(*c.Facts).Equal(facts) || get("pier").Facts != nil {
+		t.Errorf("facts: %+v", c.Facts)
 	}
 	ends := func(name, what string, want time.Time) {
 		t.Helper()
@@ -99,6 +105,16 @@ func TestReader(t *testing.T) {
 	}{
 		{"all", viewtest.Ann, model.ClusterFilter{}, []string{"harbour", "pier"}},
 		{"by state", viewtest.Ann, model.ClusterFilter{State: "Unreachable"}, []string{"harbour"}},
+		{
+			"by distribution", viewtest.Ann,
+			model.ClusterFilter{Choice: model.Choice{FieldSelector: "distribution=k3s"}},
+			[]string{"harbour"},
+		},
+		{
+			"not connected yet", viewtest.Ann,
+			model.ClusterFilter{State: "Pending", Choice: model.Choice{FieldSelector: "connection=Registered"}},
+			[]string{"pier"},
+		},
 		{"by name", viewtest.Ann, model.ClusterFilter{Name: "pier"}, []string{"pier"}},
 		{"by label", viewtest.Ann, model.ClusterFilter{Label: "site=pier"}, []string{"pier"}},
 		{
@@ -117,7 +133,32 @@ func TestReader(t *testing.T) {
 		t.Errorf("a removed cluster: %v", err)
 	}
 	fold("harbour", registered("harbour"))
-	if c := get("harbour"); c.KubernetesVersion != "" || c.HolderEpoch != 0 || c.State != model.ClusterPending {
+	if c := get("harbour"); c.KubernetesVersion != "" || c.HolderEpoch != 0 || c.State != model.ClusterPending ||
+		c.Facts != nil {
 		t.Errorf("registered again: %+v", c)
+	}
+	// The state follows each fact, and says since when: another holder or a version is no news of it.
+	fold("pier", events.ClusterObserved{State: "Connected", KubernetesVersion: "v1.34.1", HolderEpoch: 1})
+	first := get("pier")
+	fold("pier", events.ClusterObserved{State: "Connected", KubernetesVersion: "v1.34.2", HolderEpoch: 2})
+	if c := get("pier"); c.State != model.ClusterConnected || !c.StateSince.Equal(first.StateSince) ||
+		!c.UpdatedAt.After(first.UpdatedAt) {
+		t.Errorf("a new holder: %+v, before it %+v", c, first)
+	}
+	for _, step := range []struct {
+		event events.Payload
+		want  string
+	}{
+		{events.ClusterCordoned{}, model.ClusterCordoned},
+		{events.ClusterObserved{State: "Connected", Reason: "OLMRunning"}, model.ClusterOLMRunning},
+		{events.ClusterObserved{State: "Refused", Reason: "DuplicateCluster"}, model.ClusterHeldElsewhere},
+		{events.ClusterUncordoned{}, model.ClusterHeldElsewhere},
+		{events.ClusterObserved{State: "Connected"}, model.ClusterConnected},
+	} {
+		fold("pier", step.event)
+		c, found := get("pier"), names(viewtest.Ann, model.ClusterFilter{State: step.want})
+		if c.State != step.want || !slices.Contains(found, "pier") {
+			t.Errorf("after %+v: %+v, want the state %s, and the filter to find it", step.event, c, step.want)
+		}
 	}
 }

@@ -22,6 +22,7 @@ var listing = readmodel.Listing[row]{
 	Fields: map[string]readmodel.Column{
 		"metadata.name": {SQL: "name"}, "state": {SQL: "state"}, "reason": {SQL: "reason"},
 		"connection":        {SQL: "connection"},
+		"distribution":      {SQL: "coalesce(facts ->> 'distribution', '')"},
 		"kubernetesVersion": {SQL: "kubernetes_version"},
 	},
 }

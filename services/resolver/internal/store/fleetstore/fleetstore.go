@@ -160,7 +160,7 @@ func holdOperator(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 }
 
 func loadClusters(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
-	rows, err := tx.Query(ctx, `select name, labels, taints, cordoned or state not in ('', $2) from resolver.clusters
+	rows, err := tx.Query(ctx, `select name, labels, taints, facts, minor, cordoned or state not in ('', $2) from resolver.clusters
 		where tenant = $1 and not removed`, s.Tenant, stateConnected)
 	if err != nil {
 		return err
@@ -168,12 +168,15 @@ func loadClusters(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	s.Clusters = map[string]fleet.Cluster{}
 	var name string
 	var labels, taints map[string]string
+	var facts events.ClusterFacts
+	var minor string
 	var away bool
-	_, err = pgx.ForEachRow(rows, []any{&name, &labels, &taints, &away}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&name, &labels, &taints, &facts, &minor, &away}, func() error {
 		s.Clusters[name] = fleet.Cluster{
-			Cluster: placement.Cluster{Name: name, Labels: labels, Taints: taints}, Away: away,
+			Cluster: placement.Cluster{Name: name, Labels: placement.Labels(labels, facts, minor), Taints: taints},
+			Away:    away,
 		}
-		labels, taints = nil, nil
+		labels, taints, facts = nil, nil, events.ClusterFacts{}
 		return nil
 	})
 	return err

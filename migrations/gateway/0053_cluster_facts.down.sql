@@ -1,0 +1,1 @@
+alter table gateway.clusters drop column facts;

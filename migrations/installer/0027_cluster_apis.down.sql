@@ -1,0 +1,1 @@
+drop view installer_api.cluster_apis;

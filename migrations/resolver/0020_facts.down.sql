@@ -1,0 +1,1 @@
+alter table resolver.clusters drop column facts;
