@@ -2848,7 +2848,6 @@ CREATE TABLE gateway.clusters (
     taints jsonb DEFAULT '{}'::jsonb NOT NULL,
     access text DEFAULT 'Hosted'::text NOT NULL,
     connection text DEFAULT ''::text NOT NULL,
-    since timestamp with time zone DEFAULT now() NOT NULL
     since timestamp with time zone DEFAULT now() NOT NULL,
     facts jsonb
 );

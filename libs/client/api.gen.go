@@ -2142,6 +2142,9 @@ type Cluster struct {
 	// Access Who runs its executor: the installer with a kubeconfig (Hosted), or the agent in the cluster
 	Access ClusterAccess `json:"access"`
 
+	// Apis API groups that it serves, as group/version, in answers about one cluster
+	Apis []string `json:"apis,omitempty"`
+
 	// Conditions All that is true of it, the most telling first
 	Conditions []ClusterCondition `json:"conditions"`
 
@@ -2153,6 +2156,9 @@ type Cluster struct {
 
 	// CredentialEndsAt When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life
 	CredentialEndsAt *time.Time `json:"credentialEndsAt,omitempty"`
+
+	// Facts What it is made of; absent until its executor has looked
+	Facts *ClusterFacts `json:"facts,omitempty"`
 
 	// HolderEpoch Of the executor that holds the cluster
 	HolderEpoch       int64             `json:"holderEpoch,omitempty"`
@@ -2221,6 +2227,36 @@ type ClusterCondition struct {
 
 // ClusterConditionType defines model for ClusterCondition.Type.
 type ClusterConditionType string
+
+// ClusterFacts defines model for ClusterFacts.
+type ClusterFacts struct {
+	// APICount How many these are, each with a version
+	APICount int64 `json:"apiCount,omitempty"`
+
+	// Apis Digest of the API groups that it serves
+	Apis string `json:"apis,omitempty"`
+
+	// Architectures Nodes by architecture, such as amd64
+	Architectures map[string]int64 `json:"architectures,omitempty"`
+
+	// ClusterUID Of namespace kube-system, by which an API server is known
+	ClusterUID string `json:"clusterUID,omitempty"`
+
+	// CPUCores Allocatable of all nodes
+	CPUCores int64 `json:"cpuCores,omitempty"`
+
+	// Distribution Such as openshift, eks, gke, aks, k3s, rke2, kind; absent where nothing tells it
+	//
+	// Example: openshift
+	Distribution string `json:"distribution,omitempty"`
+
+	// MemoryGiB Allocatable of all nodes
+	MemoryGiB int64 `json:"memoryGiB,omitempty"`
+
+	// Missing Why clusterUID, nodes or apis are not known: Forbidden where the executor lacks the right, TooMany where there are more than it reads
+	Missing map[string]string `json:"missing,omitempty"`
+	Nodes   int64             `json:"nodes,omitempty"`
+}
 
 // ClusterSettings defines model for ClusterSettings.
 type ClusterSettings struct {

@@ -3276,6 +3276,8 @@ export interface components {
              * @enum {string}
              */
             access: "Hosted" | "Agent";
+            /** @description API groups that it serves, as group/version, in answers about one cluster */
+            apis?: string[] | null;
             /** @description All that is true of it, the most telling first */
             conditions: components["schemas"]["ClusterCondition"][];
             /**
@@ -3293,6 +3295,8 @@ export interface components {
              * @description When the credential in use ends, as its token or certificate says; absent where it does not say. The token of a cluster that was registered with --bootstrap is followed by the next one at half of its life
              */
             credentialEndsAt?: string;
+            /** @description What it is made of; absent until its executor has looked */
+            facts?: components["schemas"]["ClusterFacts"];
             /**
              * Format: int64
              * @description Of the executor that holds the cluster
@@ -3353,6 +3357,42 @@ export interface components {
             since: string;
             /** @enum {string} */
             type: "Pending" | "Connected" | "Degraded" | "Unreachable" | "HeldElsewhere" | "Cordoned" | "OLMRunning";
+        };
+        ClusterFacts: {
+            /**
+             * Format: int64
+             * @description How many these are, each with a version
+             */
+            apiCount?: number;
+            /** @description Digest of the API groups that it serves */
+            apis?: string;
+            /** @description Nodes by architecture, such as amd64 */
+            architectures?: {
+                [key: string]: number;
+            };
+            /** @description Of namespace kube-system, by which an API server is known */
+            clusterUID?: string;
+            /**
+             * Format: int64
+             * @description Allocatable of all nodes
+             */
+            cpuCores?: number;
+            /**
+             * @description Such as openshift, eks, gke, aks, k3s, rke2, kind; absent where nothing tells it
+             * @example openshift
+             */
+            distribution?: string;
+            /**
+             * Format: int64
+             * @description Allocatable of all nodes
+             */
+            memoryGiB?: number;
+            /** @description Why clusterUID, nodes or apis are not known: Forbidden where the executor lacks the right, TooMany where there are more than it reads */
+            missing?: {
+                [key: string]: string;
+            };
+            /** Format: int64 */
+            nodes?: number;
         };
         ClusterSettings: {
             /**

@@ -101,13 +101,8 @@ func sentence(p events.Payload) string {
 	switch v := p.(type) {
 	case events.ClusterObserved, events.ClusterFactsObserved:
 		return clusterSeen(v)
-	case events.ClusterConfigured:
-		s := v.Settings.WithDefaults()
-		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s, copied CSVs %s", s.Mirror,
-			s.Drift, s.Optional, s.Events, s.CopiedCSVs)
-	case events.ClusterCredentialRotated:
-		return "token of the hub rotated; the new one ends at " + v.Expires.UTC().Format(time.RFC3339)
-	case events.ClusterLabelsChanged, events.ClusterTaintsChanged:
+	case events.ClusterConfigured, events.ClusterCredentialRotated, events.ClusterLabelsChanged,
+		events.ClusterTaintsChanged:
 		return clusterHas(v)
 	case events.ClusterJoinTokenIssued, events.ClusterJoinRequested:
 		return joinSentence(v)
@@ -503,6 +498,12 @@ func clusterHas(p events.Payload) string {
 	var what string
 	var now map[string]string
 	switch v := p.(type) {
+	case events.ClusterConfigured:
+		s := v.Settings.WithDefaults()
+		return fmt.Sprintf("cluster configured: mirror %s, drift %s, optional %s, events %s, copied CSVs %s", s.Mirror,
+			s.Drift, s.Optional, s.Events, s.CopiedCSVs)
+	case events.ClusterCredentialRotated:
+		return "token of the hub rotated; the new one ends at " + v.Expires.UTC().Format(time.RFC3339)
 	case events.ClusterLabelsChanged:
 		what, now = "labels", v.Labels
 	case events.ClusterTaintsChanged:

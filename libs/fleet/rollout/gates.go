@@ -113,7 +113,7 @@ func (g Gates) ended() Gates {
 }
 
 // DueGates are the gates of the open wave whose verdict is waited for.
-func (s State) DueGates() []events.RolloutGate {
+func (s *State) DueGates() []events.RolloutGate {
 	if s.Phase != Progressing || s.Gates.Due == "" || s.Wave == none || s.Wave >= len(s.Started.Waves) {
 		return nil
 	}

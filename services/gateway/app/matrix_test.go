@@ -180,6 +180,14 @@ func probes() map[string]probe {
 		"issue-agent-config": {
 			verb: "create", resource: "clusters", about: ofCluster, body: model.AgentConfigRequest{Recipient: "age1"},
 		},
+		"issue-join-token": {
+			verb: "create", resource: "clusters", about: ofCluster,
+			body: model.IssueJoinToken{Key: "U" + strings.Repeat("A", 55)},
+		},
+		"get-agent": {verb: "get", resource: "clusters", about: ofCluster},
+		"decide-agent": {
+			verb: "update", resource: "clusters", about: ofCluster, body: model.DecideAgent{Action: "Revoke"},
+		},
 		"find-named": {
 			verb: "get", resource: "subscriptions", about: ofNamespace, query: "kind=subscription",
 		},

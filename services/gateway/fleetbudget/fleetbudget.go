@@ -4,6 +4,7 @@ package fleetbudget
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
@@ -85,8 +86,8 @@ func Evolve(s State, p events.Payload, version int64, at time.Time) (State, erro
 	case events.FleetBudgetSet:
 		s.Set, s.Version, s.At = &e, version, at
 	case events.FleetBudgetAllowed:
-		s.Changed = append(s.Changed[:len(s.Changed):len(s.Changed)], budget.Allowance{More: e.Changed, At: at})
-		s.Leaving = append(s.Leaving[:len(s.Leaving):len(s.Leaving)], budget.Allowance{More: e.Leaving, At: at})
+		s.Changed = append(slices.Clip(s.Changed), budget.Allowance{More: e.Changed, At: at})
+		s.Leaving = append(slices.Clip(s.Leaving), budget.Allowance{More: e.Leaving, At: at})
 	case events.FleetBudgetExhausted: // tells people; changes no bound
 	default:
 		return s, fmt.Errorf("budget of the fleet: event %s does not belong in its stream", p.EventType())

@@ -45,8 +45,8 @@ type Cluster struct {
 	Taints map[string]string `json:"taints,omitempty" doc:"Keep fleet subscriptions away that do not tolerate them"`
 	ClusterState
 	KubernetesVersion string           `json:"kubernetesVersion,omitempty"`
-	Facts             *ClusterFacts      `json:"facts,omitempty" doc:"What it is made of; absent until its executor has looked"`
-	APIs              []string           `json:"apis,omitempty" doc:"API groups that it serves, as group/version, in answers about one cluster"`
+	Facts             *ClusterFacts    `json:"facts,omitempty" doc:"What it is made of; absent until its executor has looked"`
+	APIs              []string         `json:"apis,omitempty" doc:"API groups that it serves, as group/version, in answers about one cluster"`
 	CordonedSince     *time.Time       `json:"cordonedSince,omitempty" doc:"Since when no new install plans are made for it; absent where they are made"`
 	HolderEpoch       int64            `json:"holderEpoch,omitempty" doc:"Of the executor that holds the cluster"`
 	Waived            []string         `json:"waived,omitempty" doc:"What an administrator waived for the kubeconfig in use: http (no TLS), insecure-skip-tls-verify, proxy-url"`

@@ -56,7 +56,8 @@ func New(ctx context.Context, cfg Config, tel *telemetry.Telemetry) (_ *Agent, e
 	if err != nil {
 		return nil, err
 	}
-	return a, a.connect(ctx, known, cfg.NATS)
+	err = a.connect(ctx, known, cfg.NATS)
+	return a, err
 }
 
 // connect makes the executor from what the agent knows.

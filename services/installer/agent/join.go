@@ -44,10 +44,10 @@ func (a *Agent) serve(ctx context.Context) error {
 		return err
 	}
 	own, err := j.Run(ctx)
+	if ctx.Err() != nil { // it is to end
+		return nil
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
 		return err
 	}
 	known, err := agentconfig.Parse([]byte(own.Config))

@@ -141,7 +141,7 @@ func (j Joiner) identity(ctx context.Context) (own Identity, err error) {
 }
 
 func (j Joiner) save(ctx context.Context, own Identity) error {
-	raw, err := json.Marshal(own)
+	raw, err := json.Marshal(own) //nolint:gosec // it goes to where secrets are kept
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "encode who this agent is")
 	}
@@ -181,8 +181,8 @@ func (j Joiner) ask(ctx context.Context, conn *nats.Conn, hub keys.Accepted, own
 				"join token is needed", own.Instance, j.Join.Cluster)
 		case !waiting:
 			waiting = true
-			j.Log.InfoContext(ctx, "somebody has to accept this agent: chandler cluster accept "+j.Join.Cluster, "instance",
-				own.Instance)
+			j.Log.InfoContext(ctx, "somebody has to accept this agent (chandler cluster accept)", "cluster", j.Join.Cluster,
+				"instance", own.Instance)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -75,9 +76,7 @@ func (s State) Leave(places []Place, now time.Time) (may []Place, back *Held) {
 // with are changes with more of them.
 func with(changes map[string]time.Time, at time.Time, clusters ...string) map[string]time.Time {
 	out := make(map[string]time.Time, len(changes)+len(clusters))
-	for name, t := range changes {
-		out[name] = t
-	}
+	maps.Copy(out, changes)
 	for _, name := range clusters {
 		out[name] = at
 	}

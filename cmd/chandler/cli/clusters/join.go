@@ -53,7 +53,7 @@ Whoever may register clusters may do this.`,
 			if err != nil {
 				return command.OrNoCluster(cmd.Context(), c, args[0], err)
 			}
-			text, err := json.Marshal(agentconfig.Join{
+			text, err := json.Marshal(agentconfig.Join{ //nolint:gosec // the agent is to have it: the user sees to that
 				Version: agentconfig.JoinVersion, Tenant: made.Tenant, Cluster: made.Cluster, ClusterID: made.ClusterID,
 				NATSURL: made.NATSURL, NATSCA: made.NATSCA, HubKeys: made.HubKeys, Seed: seed, JWT: made.JWT,
 			})

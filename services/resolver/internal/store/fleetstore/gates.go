@@ -151,7 +151,7 @@ func (c *GateClaim) observed(ctx context.Context, tx pgx.Tx) ([]gate.Cluster, er
 		  coalesce(i.upgradeable, false)
 		from resolver.rollout_clusters r
 		left join resolver.clusters k on k.tenant = r.tenant and k.name = r.cluster
-		left join lateral (select * from resolver.installed i where i.tenant = r.tenant and i.cluster = r.cluster
+		left join lateral (select i.name, i.version, i.content, i.phase, i.upgradeable from resolver.installed i where i.tenant = r.tenant and i.cluster = r.cluster
 		  and i.namespace = $5 and i.package = $6 order by (i.name = $8) desc, i.name limit 1) i on true
 		where r.tenant = $1 and r.fleet = $2 and r.number = $3 and r.wave = $4 order by r.cluster`,
 		c.Tenant, c.Fleet, c.Number, c.State.Wave, c.State.Started.Intent.Namespace, c.State.Started.Target.Package,
