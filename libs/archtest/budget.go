@@ -60,7 +60,6 @@ func larger() map[string]string {
 		"libs/catalog/compare.schema":        "mirrors the fields of an OpenAPI schema",
 		"libs/events.InstallPlanProposed":    "all that a decision says, in one record",
 		"services/gateway/model.Catalog":     "the fields of the resource in the REST API",
-		"services/gateway/model.Cluster":     "the fields of the resource in the REST API",
 		"services/gateway/model.InstallPlan": "the fields of the resource in the REST API",
 		"services/gateway/model.Decision":    "the fields of the resource in the REST API",
 		"services/resolver/sat.Solver":       "one algorithm over one state (ADR 0014)",

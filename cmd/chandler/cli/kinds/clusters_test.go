@@ -24,7 +24,8 @@ func TestOutputFormats(t *testing.T) {
 			Labels: map[string]string{"b": "2", "a": "1"},
 		},
 		{
-			Name: "w", Access: "Agent", ClusterState: model.ClusterState{State: "Unreachable", Reason: "ConnectionRefused"},
+			Name: "w", Access: "Agent",
+			ClusterState: model.ClusterState{State: "Unreachable", Reason: "ConnectionRefused"},
 			RegisteredAt: now.Add(-90 * time.Second),
 		},
 	}
