@@ -44,8 +44,8 @@ func (a *Agent) serve(ctx context.Context) error {
 		return err
 	}
 	own, err := j.Run(ctx)
-	if ctx.Err() != nil { // it is to end
-		return nil
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it is to end
 	}
 	if err != nil {
 		return err
