@@ -65,6 +65,7 @@ func TestAgent(t *testing.T) { //nolint:tparallel // one stack is the subject
 			now := w.holderEpoch()
 			return fmt.Sprint(now), now > first
 		})
+		w.correctsDrift() // it has the bundles from now on
 	})
 	t.Run("goes on while the hub is away", func(t *testing.T) {
 		w := w.in(t)
@@ -72,17 +73,7 @@ func TestAgent(t *testing.T) { //nolint:tparallel // one stack is the subject
 			w.Kill(name)
 		}
 		w.must(w.Postgres().Stop())
-		deployments := w.clientset().AppsV1().Deployments("near")
-		list, err := deployments.List(w.ctx, metav1.ListOptions{})
-		w.must(err)
-		for _, d := range list.Items {
-			w.must(deployments.Delete(w.ctx, d.Name, metav1.DeleteOptions{}))
-		}
-		w.eventually("the deployment is there again", func() (string, bool) {
-			now, err := deployments.List(w.ctx, metav1.ListOptions{})
-			w.must(err)
-			return fmt.Sprint(len(now.Items)), len(list.Items) > 0 && len(now.Items) == len(list.Items)
-		})
+		w.correctsDrift()
 		w.must(w.StartPostgres(w.ctx))
 		w.must(w.StartNATS(w.ctx))
 		for _, name := range stack.Services {
@@ -92,6 +83,22 @@ func TestAgent(t *testing.T) { //nolint:tparallel // one stack is the subject
 		w.group("later")
 		w.subscribe("later", subscription{Name: "light", Package: "lighthouse", Catalog: "harbour"})
 		w.succeeded("later", "lighthouse.v1.2.0")
+	})
+}
+
+// correctsDrift deletes what an operator consists of, and waits until it is there again.
+func (w *world) correctsDrift() {
+	w.t.Helper()
+	deployments := w.clientset().AppsV1().Deployments("near")
+	list, err := deployments.List(w.ctx, metav1.ListOptions{})
+	w.must(err)
+	for _, d := range list.Items {
+		w.must(deployments.Delete(w.ctx, d.Name, metav1.DeleteOptions{}))
+	}
+	w.eventually("the deployments are there again", func() (string, bool) {
+		now, err := deployments.List(w.ctx, metav1.ListOptions{})
+		w.must(err)
+		return fmt.Sprint(len(now.Items)), len(list.Items) > 0 && len(now.Items) == len(list.Items)
 	})
 }
 

@@ -57,7 +57,7 @@ func TestDamagedContentHeals(t *testing.T) {
 		harm()
 		// Another executor each time: one asks for the same bundle once in a while only.
 		c := hubclient.NewContents(
-			hubclient.New(agent, bustest.Installation, s.Tenant, s.ClusterID, keys.Accepted{}, nil))
+			hubclient.New(agent, bustest.Installation, s.Tenant, s.ClusterID, keys.Accepted{}, nil), 0)
 		e.eventually("healed after "+name, func() bool {
 			_, err := c.Get(t.Context(), d)
 			return err == nil

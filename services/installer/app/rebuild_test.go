@@ -3,6 +3,7 @@ package app_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -32,6 +33,9 @@ func TestRebuildBeside(t *testing.T) {
 	e.one(events.KindCatalog, "harbour", events.CatalogAdded{Name: "harbour", SourceType: "image", Spec: "c1:harbour"})
 	e.one(events.KindPolicy, "approval/nights", events.ApprovalPolicySet{Name: "nights"})
 	e.one(events.KindCluster, "east", events.ClusterLabelsChanged{Labels: map[string]string{"stage": "test"}})
+	e.one(events.KindCluster, "east", events.ClusterJoinTokenIssued{
+		Token: "UAAA", Ends: time.Now().Add(time.Hour).UTC(), Accept: events.JoinManual,
+	})
 	begun, waits := e.propose(east, "etcd.v1", "Automatic", "etcd"), e.propose(east, "etcd.v2", "Automatic", "etcd")
 	e.one(events.KindAccess, "fleet", events.EffectsStopped{Reason: "Operator"})
 	csv := func(name string, payloads ...events.Payload) {

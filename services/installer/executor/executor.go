@@ -53,6 +53,9 @@ type Config struct {
 	GoAheads *hubclient.GoAheads
 	Now      func() time.Time
 	Log      *slog.Logger
+	// RememberedBundles is how many bytes of bundles, as they were published, are remembered while nothing happens. What
+	// was forgotten has to come from the hub before drift is corrected. It may be 0 where the hub is not far.
+	RememberedBundles int
 
 	Timing Timing
 	// Rendering are the rules by which bundles are rendered; nil is those of this release.
@@ -149,7 +152,7 @@ func New(cfg Config) (*Executor, error) {
 	}
 	h := hubclient.New(cfg.JetStream, cfg.Installation, cfg.Tenant, cfg.ClusterID, cfg.GrantKey, own)
 	return &Executor{
-		cfg: cfg, points: cfg.Hook, hub: h, session: own, contents: hubclient.NewContents(h),
+		cfg: cfg, points: cfg.Hook, hub: h, session: own, contents: hubclient.NewContents(h, cfg.RememberedBundles),
 		inbox:    hubclient.NewInbox(),
 		reporter: hubclient.NewReporter(h, cfg.Log, cfg.Timing.Resend, cfg.Now),
 	}, nil

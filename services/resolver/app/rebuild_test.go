@@ -30,6 +30,8 @@ func TestRebuildBeside(t *testing.T) {
 			Placement: events.FleetPlacement{Clusters: []string{"*"}},
 		},
 	})
+	f.append(events.Gateway, events.KindFleetBudget, events.FleetBudgetSubject, events.FleetBudgetSubject,
+		events.FleetBudgetSet{Changed: 50}, events.FleetBudgetAllowed{Changed: 5, Reason: "c1:more"})
 	f.quiet()
 	decided := f.decided()
 	var spoil []string

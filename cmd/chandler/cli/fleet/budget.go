@@ -18,9 +18,9 @@ import (
 func budgetCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "budget", Short: "Show and set how many clusters may be changed within an hour",
-		Long: `The budget of mass changes bounds how many clusters all fleet subscriptions together may change, and let go of, within an
-hour. What is above it waits until the hour has passed, or until a person allows more: a slip in a selector does not
-reach the whole fleet before somebody sees it.`,
+		Long: `The budget of mass changes bounds how many clusters all fleet subscriptions together may change, and let go of,
+within an hour. What is above it waits until the hour has passed, or until a person allows more: a slip in a selector
+does not reach the whole fleet before somebody sees it.`,
 	}
 	c.AddCommand(budgetGetCommand(a), budgetSetCommand(a), budgetAllowCommand(a))
 	return c

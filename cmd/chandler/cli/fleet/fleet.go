@@ -113,8 +113,9 @@ func statusCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "status [NAME]", Short: "Show where fleet subscriptions and their rollouts stand",
 		Long: `Without a name, shows all fleet subscriptions with their newest rollout. With a name, shows the waves of its rollout,
-what the gates of the open one say, and the clusters that have failed, are away, or are being changed. In the bar of a wave # is a cluster that has what it
-should, ! one that failed or is away, > one that is being changed, and a point one that waits.`,
+what the gates of the open one say, and the clusters that have failed, are away, or are being changed. In the bar of a
+wave # is a cluster that has what it should, ! one that failed or is away, > one that is being changed, and a point one
+that waits.`,
 		Example: "  chandler fleet status\n  chandler fleet status gauges",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: a.Run(func(ctx context.Context, c *client.Client, args []string) error {

@@ -17,8 +17,8 @@ func passGateCommand(a *command.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use: "pass-gate NAME GATE --reason TEXT", Short: "Let a wave go on without one of its gates",
 		Long: `Lets the open wave of a rollout go on without one of its gates, whatever it says. A rollout that the gate has halted
-goes on when it is resumed, which has all other gates of the wave evaluated anew. The reason is shown with the gate; it is
-stored outside the event log, and can be erased.`,
+goes on when it is resumed, which has all other gates of the wave evaluated anew. The reason is shown with the gate; it
+is stored outside the event log, and can be erased.`,
 		Example: "  chandler fleet pass-gate gauges errors --reason 'the alert is about another service'",
 		Args:    cobra.ExactArgs(2),
 		RunE: o.act(a, "goes on without gate %s",

@@ -346,6 +346,10 @@ func fleetForm(s fleetmodel.FleetSubscriptionSpec) fleetmodel.FleetSubscriptionS
 	s.Strategy.Waves = slices.Clone(s.Strategy.Waves)
 	for i, w := range s.Strategy.Waves {
 		s.Strategy.Waves[i].Promotion = cmp.Or(w.Promotion, "Automatic")
+		s.Strategy.Waves[i].Gates = slices.Clone(w.Gates)
+		for n, g := range w.Gates {
+			s.Strategy.Waves[i].Gates[n] = g.WithDefaults()
+		}
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/gate"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -22,6 +23,11 @@ type RolloutGate struct {
 	IntervalSeconds int64  `json:"intervalSeconds,omitempty" minimum:"5" maximum:"3600" doc:"Between two evaluations; 30 without it"`
 	TimeoutSeconds  int64  `json:"timeoutSeconds,omitempty" minimum:"1" maximum:"30" doc:"Of one request; 10 without it"`
 	DeadlineSeconds int64  `json:"deadlineSeconds,omitempty" minimum:"30" maximum:"604800" doc:"How long it may take to pass once it is due, before the rollout halts; 1800 without it"`
+}
+
+// WithDefaults says the defaults of a gate openly, as they are stored.
+func (g RolloutGate) WithDefaults() RolloutGate {
+	return RolloutGate(gate.Normal(events.RolloutGate(g)))
 }
 
 // RolloutGateStatus is what a gate of a wave says.

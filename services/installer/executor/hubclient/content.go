@@ -40,11 +40,16 @@ type Contents struct {
 	order []digest.Digest
 	have  map[digest.Digest]bundle.Content
 	asked map[digest.Digest]time.Time // when the hub was asked for it
+	packs *packs
 }
 
-// NewContents returns an empty store.
-func NewContents(h *Hub) *Contents {
-	return &Contents{hub: h, have: map[digest.Digest]bundle.Content{}, asked: map[digest.Digest]time.Time{}}
+// NewContents returns an empty store. It remembers so many bytes of bundles as they were published, also where it is to
+// forget them: who has to go on while the hub is away gets them from nobody.
+func NewContents(h *Hub, remembered int) *Contents {
+	return &Contents{
+		hub: h, have: map[digest.Digest]bundle.Content{}, asked: map[digest.Digest]time.Time{},
+		packs: newPacks(remembered),
+	}
 }
 
 // Get returns the bundle with exactly this digest. Where a chunk is missing or wrong, the hub is asked to publish the
@@ -56,9 +61,9 @@ func (c *Contents) Get(ctx context.Context, d digest.Digest) (bundle.Content, er
 	if ok {
 		return found, nil
 	}
-	content, err := c.hub.fetch(ctx, d)
+	content, err := c.fetch(ctx, d)
 	if errors.Is(err, errDamaged) && c.ask(ctx, d) {
-		content, err = c.hub.fetch(ctx, d)
+		content, err = c.fetch(ctx, d)
 	}
 	if errors.Is(err, errDamaged) {
 		err = errs.Wrap(errs.Unavailable, err, "the hub is asked to publish a bundle again")
@@ -93,10 +98,13 @@ func (c *Contents) ask(ctx context.Context, d digest.Digest) bool {
 }
 
 // fetch reads a bundle. One that is not as it was published is errDamaged.
-func (h *Hub) fetch(ctx context.Context, d digest.Digest) (bundle.Content, error) {
-	pack, err := h.pack(ctx, d)
-	if err != nil {
-		return bundle.Content{}, err
+func (c *Contents) fetch(ctx context.Context, d digest.Digest) (bundle.Content, error) {
+	pack, remembered := c.packs.get(d)
+	if !remembered {
+		var err error
+		if pack, err = c.hub.pack(ctx, d); err != nil {
+			return bundle.Content{}, err
+		}
 	}
 	content, got, err := bundle.Unpack(pack)
 	if err != nil {
@@ -105,10 +113,11 @@ func (h *Hub) fetch(ctx context.Context, d digest.Digest) (bundle.Content, error
 	if got != d {
 		return bundle.Content{}, fmt.Errorf("%w: what is under %s has digest %s", errDamaged, d, got)
 	}
+	c.packs.put(d, pack)
 	return content, nil
 }
 
-// Forget drops every bundle: it is fetched again when it is asked for.
+// Forget drops every bundle but what is remembered of them: it is read again when it is asked for.
 func (c *Contents) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
