@@ -27,8 +27,8 @@ import (
 // come back at once, and some of them after weeks.
 const reconnectWait = 2 * time.Second
 
-// rememberedBundles is how many bytes of bundles an agent remembers for the time without a hub: a published bundle has some
-// 20 to 60 KB, so that this is several hundred operators.
+// rememberedBundles is how many bytes of bundles an agent remembers for the time without a hub: a published bundle has
+// some 20 to 60 KB, so that this is several hundred operators.
 const rememberedBundles = 16 << 20
 
 // Agent serves one cluster.
@@ -98,7 +98,8 @@ func (a *Agent) connect(ctx context.Context, known agentconfig.Config, settings 
 	a.executor, err = executor.New(executor.Config{
 		Tenant: known.Tenant, Cluster: known.Cluster, ClusterID: known.ClusterID, REST: cluster,
 		JetStream: js, Installation: known.Installation, GrantKey: hub, Configs: configs, Holder: holder,
-		RememberedBundles: rememberedBundles, Holds: hubclient.NewHolds(link.Conn(), hub), Now: time.Now, Log: a.tel.Log,
+		RememberedBundles: rememberedBundles,
+		Holds: hubclient.NewHolds(link.Conn(), hub), Now: time.Now, Log: a.tel.Log,
 	})
 	return err
 }

@@ -53,8 +53,8 @@ type Config struct {
 	GoAheads *hubclient.GoAheads
 	Now      func() time.Time
 	Log      *slog.Logger
-	// RememberedBundles is how many bytes of bundles, as they were published, are remembered while nothing happens. What
-	// was forgotten has to come from the hub before drift is corrected. It may be 0 where the hub is not far.
+	// RememberedBundles is how many bytes of bundles, as they were published, are remembered while nothing happens.
+	// What was forgotten has to come from the hub before drift is corrected. It may be 0 where the hub is not far.
 	RememberedBundles int
 
 	Timing Timing
