@@ -99,7 +99,7 @@ func (a *Agent) connect(ctx context.Context, known agentconfig.Config, settings 
 		Tenant: known.Tenant, Cluster: known.Cluster, ClusterID: known.ClusterID, REST: cluster,
 		JetStream: js, Installation: known.Installation, GrantKey: hub, Configs: configs, Holder: holder,
 		RememberedBundles: rememberedBundles,
-		Holds: hubclient.NewHolds(link.Conn(), hub), Now: time.Now, Log: a.tel.Log,
+		Holds:             hubclient.NewHolds(link.Conn(), hub), Now: time.Now, Log: a.tel.Log,
 	})
 	return err
 }
