@@ -15,7 +15,6 @@ import (
 
 // Cluster is one cluster. Its methods may be called side by side.
 type Cluster struct {
-	name string
 	// Version is the Kubernetes version that it says it has.
 	Version string
 	// Ready says whether a Deployment becomes available; nil is all of them. It must not block.
@@ -28,9 +27,9 @@ type Cluster struct {
 }
 
 // newCluster returns a cluster with the namespaces that every one has.
-func newCluster(name string) *Cluster {
+func newCluster() *Cluster {
 	c := &Cluster{
-		name: name, Version: "v1.34.4", kinds: map[schema.GroupResource]*kind{}, owned: map[types.UID][]place{},
+		Version: "v1.34.4", kinds: map[schema.GroupResource]*kind{}, owned: map[types.UID][]place{},
 	}
 	for _, k := range builtInKinds() {
 		c.kinds[k.resource()] = k

@@ -72,7 +72,7 @@ func (c *Cluster) group(w http.ResponseWriter, r *http.Request, group, version s
 		answer(w, http.StatusOK, list)
 		return
 	}
-	q := request{version: version, manager: r.URL.Query().Get("fieldManager"), user: r.Header.Get("Impersonate-User")}
+	q := request{version: version, manager: r.URL.Query().Get("fieldManager")}
 	q.epoch = r.Header.Get(epochHeader())
 	if q.manager == "" {
 		q.manager = managerOf(r.UserAgent())

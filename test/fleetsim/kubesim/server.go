@@ -39,7 +39,7 @@ func Start() *Server {
 
 // Add returns a new cluster of a name, a DNS label.
 func (s *Server) Add(name string) *Cluster {
-	c := newCluster(name)
+	c := newCluster()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byName[name] = c

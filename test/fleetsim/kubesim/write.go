@@ -25,7 +25,7 @@ type request struct {
 	at          key
 	subresource string
 	manager     string // of the fields that it writes
-	user, epoch string // whom it impersonates
+	epoch       string // in which it is written, "" of who is no executor
 	dryRun      bool
 	force       bool
 }
@@ -296,7 +296,7 @@ func sameSpec(a, b *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(without(a), without(b))
 }
 
-// remover takes an object away.
+// delete takes an object away.
 func (c *Cluster) delete(r *request, o metav1.DeleteOptions) (*unstructured.Unstructured, error) {
 	live := r.get(r.at)
 	if live == nil {
