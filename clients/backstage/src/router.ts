@@ -27,15 +27,19 @@ export interface RouterOptions {
 export function createRouter({ catalog, httpAuth, logger, settings }: RouterOptions): express.Router {
   const router = express.Router();
   router.get("/entities/:kind/:namespace/:name", async (req: Request, res: Response, next: NextFunction) => {
-    const gone = new AbortController();
-    res.on("close", () => gone.abort());
+    const stop = new AbortController();
+    // Not AbortSignal.timeout in AbortSignal.any, which Node's garbage collector may take apart.
+    const late = setTimeout(() => stop.abort(new DOMException("the card took too long", "TimeoutError")), cardTimeoutMs);
+    res.on("close", () => {
+      clearTimeout(late);
+      stop.abort();
+    });
     try {
       const credentials = await httpAuth.credentials(req, { allow: ["user"] });
       const { kind, namespace, name } = req.params as { kind: string; namespace: string; name: string };
       const subject = await seenSubject(catalog, credentials, locationOf(settings), `${kind}:${namespace}/${name}`);
       const person = req.header(onBehalfOf);
-      const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(cardTimeoutMs)]);
-      const card = await read(portalOf(settings, person), subject, settings.publicUrl, signal).catch((error: unknown) => {
+      const card = await read(portalOf(settings, person), subject, settings.publicUrl, stop.signal).catch((error: unknown) => {
         throw refusal(error, person !== undefined, logger);
       });
       // It is this person's, and old the next moment.

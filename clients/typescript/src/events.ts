@@ -4,6 +4,7 @@ import type { Fetch } from "./retry.js";
 import type { components, operations } from "./schema.js";
 import { messages } from "./sse.js";
 import type { Message } from "./sse.js";
+import { Stop } from "./stop.js";
 
 /** An event of the log. */
 export type Event = components["schemas"]["Event"];
@@ -42,7 +43,7 @@ export async function* follow(open: Fetch, url: string, options: FollowOptions):
     const connection = new Connection(options.signal);
     let refused: Response | undefined;
     try {
-      const response = await open(connection.request(url, position));
+      const response = await connection.open(open, url, position);
       if (!response.ok) {
         const body = await response.json().catch(() => undefined);
         if (!passing.includes(response.status)) {
@@ -86,37 +87,32 @@ function moved(position: string, message: Message, options: FollowOptions): stri
 
 /** One connection. It is broken off where nothing comes for too long. */
 class Connection {
-  readonly #stop = new AbortController();
-  readonly #signal: AbortSignal;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #stop: Stop;
   #reading = false;
 
   constructor(signal: AbortSignal | undefined) {
-    this.#signal = signal ? AbortSignal.any([signal, this.#stop.signal]) : this.#stop.signal;
+    this.#stop = new Stop(signal);
     this.#heard();
   }
 
-  request(url: string, position: string): Request {
+  async open(send: Fetch, url: string, position: string): Promise<Response> {
     const headers = new Headers({ Accept: "text/event-stream" });
     if (position !== "") {
       headers.set("Last-Event-ID", position);
     }
     this.#reading = true;
-    return new Request(url, { headers, signal: this.#signal, cache: "no-store" });
+    return this.#stop.wait(send(new Request(url, { headers, signal: this.#stop.signal, cache: "no-store" })));
   }
 
   async *chunks(response: Response): AsyncGenerator<Uint8Array> {
-    const reader = response.body?.getReader();
-    for (;;) {
-      this.#reading = true;
-      const next = await reader?.read();
+    this.#reading = true;
+    for await (const chunk of this.#stop.chunks(response.body)) {
       this.#reading = false;
-      if (next === undefined || next.done) {
-        return;
-      }
       this.#heard();
-      yield next.value;
+      yield chunk;
+      this.#reading = true;
     }
+    this.#reading = false;
   }
 
   /** Whether the connection is waited for: an error meanwhile is its own, and not one of what it brought. */
@@ -125,12 +121,10 @@ class Connection {
   }
 
   end(): void {
-    clearTimeout(this.#timer);
-    this.#stop.abort();
+    this.#stop.end();
   }
 
   #heard(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#stop.abort(new Error("nothing came for too long")), silenceMs);
+    this.#stop.after(silenceMs, new Error("nothing came for too long"));
   }
 }

@@ -1,4 +1,5 @@
 import { TokenError } from "./problem.js";
+import { Stop } from "./stop.js";
 
 /** When a request is sent again. */
 export interface RetryPolicy {
@@ -129,9 +130,14 @@ export function retrying(send: Fetch, policy: RetryPolicy): Fetch {
 
 /** Sends a request and reads the whole answer: one that breaks off is no answer. */
 async function sendOnce(send: Fetch, request: Request, timeoutMs: number): Promise<Response> {
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
-  const response = await send(new Request(request.clone(), { signal }));
-  const body = await response.arrayBuffer();
-  const { status, statusText, headers } = response;
-  return new Response(body.byteLength > 0 ? body : null, { status, statusText, headers });
+  const stop = new Stop(request.signal);
+  stop.after(timeoutMs, new DOMException(`no answer within ${timeoutMs / 1000} seconds`, "TimeoutError"));
+  try {
+    const response = await stop.wait(send(new Request(request.clone(), { signal: stop.signal })));
+    const body = await stop.wait(response.arrayBuffer());
+    const { status, statusText, headers } = response;
+    return new Response(body.byteLength > 0 ? body : null, { status, statusText, headers });
+  } finally {
+    stop.end();
+  }
 }

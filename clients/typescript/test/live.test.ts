@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, beforeEach, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 import { createClient, ProblemError, TokenError, unwrap } from "../src/index.js";
 import type { Chandler, Event, Options } from "../src/index.js";
@@ -225,11 +227,32 @@ test("events come once and in order, whatever connections break", { timeout: 300
   await removeCatalogs(...names);
 });
 
-test("a stream that is refused for good says why, and a signal ends one", async () => {
+test("a stream that is refused for good says why", async () => {
   await assert.rejects(client({ token: "cht_wrong" }).events().next(), { name: "ProblemError", status: 401 });
   await assert.rejects(chandler.events({ query: { after: "far" } }).next(), { name: "ProblemError", status: 400 });
-  const stopped = chandler.events({ signal: AbortSignal.timeout(50) });
-  for await (const event of stopped) {
-    assert.ok(event.id, "others may write meanwhile");
+});
+
+// A signal has to reach what waits, whatever of the requests between them the garbage collector takes.
+test("a signal ends a stream on which nothing happens", { timeout: 60_000 }, async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const collecting = setInterval(collect, 5);
+  try {
+    for (const signal of [AbortSignal.timeout(100), AbortSignal.any([AbortSignal.timeout(200)])]) {
+      for await (const event of chandler.events({ signal })) {
+        assert.ok(event.id, "others may write meanwhile");
+      }
+      assert.ok(signal.aborted);
+    }
+  } finally {
+    clearInterval(collecting);
   }
+});
+
+test("an answer that does not come is given up, and the caller's signal ends the wait for it", { timeout: 60_000 }, async () => {
+  proxy.faults.push("hang", "hang");
+  const late = client({ retry: { attempts: 1, timeoutMs: 100 } });
+  await assert.rejects(late.GET("/whoami"), { name: "TimeoutError", message: "no answer within 0.1 seconds" });
+  await assert.rejects(chandler.GET("/whoami", { signal: AbortSignal.timeout(100) }), { name: "TimeoutError" });
+  assert.equal(proxy.seen.length, 2);
 });

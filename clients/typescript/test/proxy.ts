@@ -7,6 +7,8 @@ export type Fault =
   | "pass"
   /** The gateway carries it out, and the connection breaks before its answer. */
   | "lose answer"
+  /** The connection stays open, and nothing comes. */
+  | "hang"
   /** The answer, or stream, breaks off behind so many bytes. */
   | { cutAfter: number }
   /** It does not reach the gateway. */
@@ -49,6 +51,9 @@ export class Proxy {
     const fault = this.faults.shift() ?? "pass";
     if (typeof fault === "object" && "refuse" in fault) {
       res.writeHead(fault.refuse, fault.retryAfter === undefined ? {} : { "Retry-After": fault.retryAfter }).end();
+      return;
+    }
+    if (fault === "hang") {
       return;
     }
     const { hostname, port } = this.#target;

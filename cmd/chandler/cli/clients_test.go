@@ -26,7 +26,7 @@ func portalClient(ts *testscript.TestScript, negated bool, args []string) {
 	if args[0] == "backstage-card" {
 		ts.Setenv("CHANDLER_TEST_BACKSTAGE", builtClient(ts, root, "backstage"))
 	}
-	ts.Check(ts.Exec("sh", "-c", "exec node --test $BUILT/dist/test/"))
+	ts.Check(ts.Exec("sh", "-c", "exec timeout 600 node --test $BUILT/dist/test/"))
 	if out := ts.ReadFile("stdout"); !strings.Contains(out, "# fail 0") || strings.Contains(out, "# pass 0") {
 		ts.Fatalf("node ran no test:\n%s", out)
 	}
