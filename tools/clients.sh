@@ -24,7 +24,7 @@ backstage) inside=clients/typescript/src copy=src/client ;;
 backstage-card) inside=clients/backstage/src/card.ts copy=src/card.ts ;;
 esac
 # files DIR: the sources below it, without what npm run build copies and writes there.
-files() { (cd "$1" && find . \( -name node_modules -o -name dist -o -path "./${copy:-}" \) -prune -o -type f -print) | LC_ALL=C sort; }
+files() { (cd "$1" && find . \( -name node_modules -o -name dist -o -path "./${copy:-none}" \) -prune -o -type f -print) | LC_ALL=C sort; }
 sums() { if [ -f "$1" ]; then sha256sum "$1"; else (cd "$1" && xargs sha256sum) < <(files "$1"); fi; }
 built="$PWD/.cache/clients/$1-$({ sums "$from"; [ -z "$inside" ] || sums "$inside"; } | sha256sum | cut -c1-16)"
 if [ ! -d "$built" ]; then

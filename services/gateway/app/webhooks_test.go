@@ -380,8 +380,10 @@ func TestWebhooksSendWhatTheirOwnerSees(t *testing.T) {
 	must[model.Removed](b, 200, b.write("DELETE", "/api/v1/rolebindings/east", nil))
 	b.cluster("east-2")
 	eventually(t, func() bool { return b.webhook("east").Reason == "NoRights" })
-	if list := fast.wait(1); len(list) != 1 {
-		t.Errorf("after the binding had gone %s came", list[1].body)
+	for _, g := range fast.wait(1)[1:] {
+		if g.id() != one.id() { // the process that was killed may have left no record of that one
+			t.Errorf("after the binding had gone %s came", g.body)
+		}
 	}
 	for _, bad := range []struct {
 		at   string
