@@ -445,7 +445,7 @@ type locked struct {
 func (c *Consumer) lock(ctx context.Context, tx pgx.Tx) (l locked, err error) {
 	var epoch, position *int64
 	var idle string // set by the statement that takes the lock: there is no moment between the two
-	err = tx.QueryRow(ctx, `select epoch, position, held, skips, case when $2::bigint > 0
+	err = tx.QueryRow(ctx, `select epoch, position, held, coalesce(skips, false), case when $2::bigint > 0
 		  then set_config('idle_in_transaction_session_timeout', $2::text, true) else '' end
 		from eventlog.take_checkpoint($1)`, c.Name, c.Idle.Milliseconds()).
 		Scan(&epoch, &position, &l.held, &l.skips, &idle)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -305,4 +306,40 @@ func TestConsumerDrains(t *testing.T) {
 		t.Error(err)
 	}
 	e.once("c")
+}
+
+// TestCatchUpWaitsForAnotherReplica: while another replica has the checkpoint, a reader waits; that is no error.
+func TestCatchUpWaitsForAnotherReplica(t *testing.T) {
+	t.Parallel()
+	e := setup(t)
+	e.sequence("a", nil)
+	c := e.consumer("c", nil)
+	c.Types = []events.Type{events.CatalogAdded{}.EventType()}
+	if err := c.CatchUp(t.Context()); err != nil { // so that there is a checkpoint
+		t.Fatal(err)
+	}
+	one := e.catalog("one")
+	one.append(1)
+	one.sequenced()
+	tx, err := e.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held bool
+	if err := tx.QueryRow(t.Context(), `select held from eventlog.take_checkpoint('c')`).Scan(&held); err != nil || held {
+		t.Fatalf("held by somebody else: %v, %v", held, err)
+	}
+	caught := make(chan error, 1)
+	go func() { caught <- c.CatchUp(t.Context()) }()
+	select {
+	case err := <-caught:
+		t.Errorf("while another has the checkpoint: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-caught; err != nil || len(e.effects("c")) != 1 {
+		t.Errorf("afterwards: %v, %v", err, e.effects("c"))
+	}
 }

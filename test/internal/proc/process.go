@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"sync/atomic"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Spec says what to start.
@@ -109,8 +111,24 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Suspend stops the process without ending it: its connections stay open and nothing answers.
-func (p *Process) Suspend() error { return p.signal(syscall.SIGSTOP) }
+// Suspend stops the process without ending it: its connections stay open and nothing answers. When it returns, none of its
+// threads runs any more, or it has ended.
+func (p *Process) Suspend() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for {
+		var stopped unix.Siginfo
+		err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, &stopped, unix.WSTOPPED|unix.WNOWAIT, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err == nil || errors.Is(err, unix.ECHILD):
+			return nil
+		default:
+			return fmt.Errorf("wait until %s has stopped: %w", p.spec.Name, err)
+		}
+	}
+}
 
 // Continue lets a suspended process run on.
 func (p *Process) Continue() error { return p.signal(syscall.SIGCONT) }
