@@ -111,8 +111,8 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Suspend stops the process without ending it: its connections stay open and nothing answers. When it returns, none of its
-// threads runs any more, or it has ended.
+// Suspend stops the process without ending it: its connections stay open and nothing answers. When it returns, none of
+// its threads runs any more, or it has ended.
 func (p *Process) Suspend() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
