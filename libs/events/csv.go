@@ -7,6 +7,7 @@ func csvEvents() []Definition {
 		define(KindCSV, Installer, CSVRemoved{}, "The ClusterServiceVersion is gone from the cluster."),
 		define(KindCSV, Installer, CSVFlapping{}, "The phase changes too often to record each change."),
 		define(KindCSV, Gateway, CSVRemovalRequested{}, "Somebody wants the operator uninstalled."),
+		define(KindCSV, Fleet, CSVRemovalDirected{}, "A fleet subscription has the operator uninstalled."),
 		define(KindCSV, Installer, CSVRemovalStarted{}, "The executor began to remove the operator."),
 		define(KindCSV, Installer, CSVRemovalBlocked{},
 			"The removal waits for something outside and goes on by itself."),
@@ -74,6 +75,23 @@ type CSVRemovalRequested struct {
 
 // EventType implements Payload.
 func (CSVRemovalRequested) EventType() Type { return "csv.removal-requested.v1" }
+
+// CSVRemovalDirected is the intent to uninstall an operator of a fleet subscription that is for the cluster no more, as
+// its deletion policy says.
+type CSVRemovalDirected struct {
+	Removal string `json:"removal"` // random id, a UUID
+	// CRDs are as in CSVRemovalRequested; * is every definition of the operator's own.
+	CRDs              []string `json:"crds,omitempty"`
+	FleetSubscription string   `json:"fleetSubscription"` // name
+}
+
+// EventType implements Payload.
+func (CSVRemovalDirected) EventType() Type { return "csv.removal-directed.v1" }
+
+// Request is the same as if a person had asked for it.
+func (e CSVRemovalDirected) Request() CSVRemovalRequested {
+	return CSVRemovalRequested{Removal: e.Removal, CRDs: e.CRDs}
+}
 
 // CSVRemovalStarted says that the executor has begun to remove the operator.
 type CSVRemovalStarted struct {

@@ -50,12 +50,16 @@ type FleetSubscriptionSpec struct {
 	Adopt     bool            `json:"adopt,omitempty"`
 	Placement FleetPlacement  `json:"placement"`
 	Strategy  RolloutStrategy `json:"strategy"`
-	// DeletionPolicy is what becomes of clusters that leave: Orphan (the subscription stays, without its owner).
+	// DeletionPolicy is what becomes of clusters that leave: Orphan, KeepCRDs, Remove.
 	DeletionPolicy string `json:"deletionPolicy"`
 }
 
-// DeletionPolicyOrphan leaves the subscription where a cluster leaves, without its owner.
-const DeletionPolicyOrphan = "Orphan"
+// Values of DeletionPolicy.
+const (
+	DeletionPolicyOrphan   = "Orphan"   // the subscription stays, without its owner
+	DeletionPolicyKeepCRDs = "KeepCRDs" // the operator is uninstalled; its definitions and their objects stay
+	DeletionPolicyRemove   = "Remove"   // the operator is uninstalled, with its definitions and all objects of theirs
+)
 
 // FleetOperatorGroup is the operator group of a fleet subscription's namespace; without a name none is made.
 type FleetOperatorGroup struct {

@@ -15,6 +15,8 @@ func subscriptionEvents() []Definition {
 			"A fleet subscription asks this of its subscription on a cluster, which is made where there is none."),
 		define(KindSubscription, Fleet, SubscriptionReleased{},
 			"The fleet subscription lets go: the subscription stays, at its version, until somebody changes it."),
+		define(KindSubscription, Fleet, SubscriptionRemoved{},
+			"The fleet subscription takes back what it asked of a cluster, as its deletion policy says."),
 		define(KindSubscription, Resolver, ResolutionFailed{}, "Nothing can be planned, and why."),
 		define(KindSubscription, Resolver, ResolutionSucceeded{}, "The subscription resolves, and to what."),
 	}
@@ -96,10 +98,23 @@ func (SubscriptionPlaced) EventType() Type { return "subscription.placed.v1" }
 
 // SubscriptionReleased says that a fleet subscription lets go of a cluster. What was asked last holds until somebody
 // changes the subscription: who leaves a fleet is not upgraded for that.
-type SubscriptionReleased struct{}
+type SubscriptionReleased struct {
+	// Kept is why the operator stays although the deletion policy has it removed: Required (other operators need it).
+	Kept string `json:"kept,omitempty"`
+}
+
+// KeptRequired is why an operator stays that other operators need.
+const KeptRequired = "Required"
 
 // EventType implements Payload.
 func (SubscriptionReleased) EventType() Type { return "subscription.released.v1" }
+
+// SubscriptionRemoved ends the stream: a fleet subscription whose deletion policy is not Orphan is for this cluster no
+// more. What it installed is uninstalled by csv.removal-directed.v1, which it causes.
+type SubscriptionRemoved struct{}
+
+// EventType implements Payload.
+func (SubscriptionRemoved) EventType() Type { return "subscription.removed.v1" }
 
 // ResolutionFailed says why nothing can be planned for a subscription. It stands in the
 // subscription's stream and is appended only when reason or explanation changed.

@@ -86,7 +86,7 @@ func fixedSentence(t events.Type) string {
 		"operatorgroup.deleted.v1":       "operator group deleted",
 		"catalogsecret.deleted.v1":       "credential erased",
 		"subscription.deleted.v1":        "subscription deleted; the installed operator stays",
-		"subscription.released.v1":       "let go by its fleet subscription; it stays as it is until somebody changes it",
+		"subscription.removed.v1":        "taken back by its fleet subscription, and what it installed is uninstalled",
 		"webhook.deleted.v1":             "webhook deleted; what waited is not sent",
 		"policy.approval-deleted.v1":     "approval policy deleted; approvals of plans under it are void",
 		"fleet.subscription-deleted.v1":  "fleet subscription deleted; what is on its clusters stays",
@@ -110,7 +110,7 @@ func sentence(p events.Payload) string {
 		events.CatalogBundlesFetched, events.CatalogSecretSet, events.CatalogHealthSet:
 		return catalogSentence(v)
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
-		events.SubscriptionRollbackRequested, events.SubscriptionPlaced,
+		events.SubscriptionRollbackRequested, events.SubscriptionPlaced, events.SubscriptionReleased,
 		events.ResolutionFailed, events.ResolutionSucceeded:
 		return subscriptionSentence(v)
 	case events.InstallPlanProposed, events.InstallPlanSuperseded, events.InstallPlanApproved,
@@ -132,7 +132,7 @@ func sentence(p events.Payload) string {
 		return webhookSentence(v)
 	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded,
 		events.CSVReadinessChanged, events.OperatorConditionChanged, events.OperatorConditionOverridden,
-		events.CSVRemovalRequested, events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVRemovalRefused:
+		events.CSVRemovalRequested, events.CSVRemovalDirected, events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVRemovalRefused:
 		return csvSentence(v)
 	case events.ApprovalPolicySet:
 		return policySet(v.Spec)
@@ -338,6 +338,11 @@ func subscriptionSentence(p events.Payload) string {
 		return "rollback requested from " + v.From + " to " + v.To
 	case events.SubscriptionPlaced:
 		return fmt.Sprintf("rollout %s/%d asks for %s; it goes to %s", v.Owner, v.Rollout, intent(v.Spec), v.Target.CSV)
+	case events.SubscriptionReleased:
+		if v.Kept != "" {
+			return "let go by its fleet subscription, and not uninstalled (" + v.Kept + "): other operators need it"
+		}
+		return "let go by its fleet subscription; it stays as it is until somebody changes it"
 	case events.ResolutionFailed:
 		return "cannot be resolved: " + v.Reason
 	case events.ResolutionSucceeded:
@@ -567,6 +572,13 @@ func csvSentence(p events.Payload) string {
 			return "uninstall requested; its custom resource definitions and their objects stay"
 		}
 		return "uninstall requested, with all objects of " + strings.Join(v.CRDs, ", ")
+	case events.CSVRemovalDirected:
+		if len(v.CRDs) == 0 {
+			return "fleet subscription " + v.FleetSubscription + " has it uninstalled; its custom resource definitions " +
+				"and their objects stay"
+		}
+		return "fleet subscription " + v.FleetSubscription + " has it uninstalled, with its custom resource definitions " +
+			"and all objects of theirs"
 	case events.CSVRemovalStarted:
 		return "uninstall started"
 	case events.CSVRemovalBlocked:

@@ -70,6 +70,37 @@ func TestFleetSubscriptions(t *testing.T) {
 	must[problem](b, 404, b.do("GET", b.seen(path), nil))
 }
 
+// TestWhoMayHaveFleetsUninstall: a policy that uninstalls operators wherever a placement leaves wants the right to
+// uninstall one, everywhere, of who sets it, changes it and deletes it.
+func TestWhoMayHaveFleetsUninstall(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	must[model.AccessRole](b, 200, b.write("PUT", "/api/v1/roles/places", map[string]any{
+		"rules": []any{map[string]any{
+			"verbs": []string{"get", "update", "delete"}, "resources": []string{"fleetsubscriptions"},
+		}},
+	}))
+	bob := b.give(model.AddToken{Name: "bob", Role: model.RoleNone})
+	b.bind("places", "places", bob.Actor, model.AccessScope{})
+	const path = "/api/v1/fleet/subscriptions/gauges"
+	in := wantedEverywhere()
+	must[fleetmodel.FleetSubscription](b, 200, b.as(bob.Secret, "PUT", path, in))
+	in.DeletionPolicy = "KeepCRDs"
+	refused := func(method string, body any) {
+		t.Helper()
+		if p := must[problem](b, 403, b.as(bob.Secret, method, path, body)); !strings.Contains(p.Detail, "operators") {
+			t.Errorf("%s: %+v", method, p)
+		}
+	}
+	refused("PUT", in)
+	must[fleetmodel.FleetSubscription](b, 200, b.write("PUT", path, in))
+	in.Placement.Except = []string{"east-1"}
+	refused("PUT", in)
+	refused("DELETE", nil)
+	in.DeletionPolicy = ""
+	must[fleetmodel.FleetSubscription](b, 200, b.as(bob.Secret, "PUT", path, in))
+}
+
 // TestRolloutsAreSteered: the rollout that the fleet controller began is shown with its waves and clusters, and people
 // pause, resume, promote, skip, retry and abort it.
 func TestRolloutsAreSteered(t *testing.T) {

@@ -63,7 +63,8 @@ func check(s State, spec events.FleetSubscriptionSpec) error {
 	approvalpolicy.CheckVersions(&v, spec.Versions)
 	v.OpenNamespace("/namespace", spec.Namespace)
 	v.OneOf("/approval", spec.Approval, subscription.Automatic, subscription.Manual)
-	v.OneOf("/deletionPolicy", spec.DeletionPolicy, events.DeletionPolicyOrphan)
+	v.OneOf("/deletionPolicy", spec.DeletionPolicy, events.DeletionPolicyOrphan, events.DeletionPolicyKeepCRDs,
+		events.DeletionPolicyRemove)
 	checkGroup(&v, spec.OperatorGroup)
 	checkPlacement(&v, spec.Placement)
 	checkStrategy(&v, spec.Strategy)

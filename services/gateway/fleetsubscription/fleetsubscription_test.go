@@ -153,7 +153,7 @@ func TestCheck(t *testing.T) {
 		"versions":  {func(s *spec) { s.Versions.Range = "some" }, "/versions/range", approvalpolicy.RuleRange},
 		"namespace": {func(s *spec) { s.Namespace = events.SystemNamespace }, "/namespace", rule.Reserved},
 		"approval":  {func(s *spec) { s.Approval = "Ask" }, "/approval", rule.OneOf},
-		"removal":   {func(s *spec) { s.DeletionPolicy = "Remove" }, "/deletionPolicy", rule.OneOf},
+		"removal":   {func(s *spec) { s.DeletionPolicy = "Delete" }, "/deletionPolicy", rule.OneOf},
 		"group of no name": {
 			func(s *spec) { s.OperatorGroup.Name = "" }, "/operatorGroup/name",
 			rule.Required,

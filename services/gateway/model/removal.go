@@ -41,7 +41,7 @@ type Removal struct {
 	Class   string    `json:"class,omitempty" doc:"Of a block: transient, conflict or stopped"`
 	Reason  string    `json:"reason,omitempty" doc:"Code for programs"`
 	Message string    `json:"message,omitempty" doc:"Sentence for people, with what to do"`
-	By      string    `json:"by" doc:"Actor who asked"`
+	By      string    `json:"by" doc:"Actor who asked, or the fleet subscription that a cluster left"`
 	Since   time.Time `json:"since" doc:"Time of the event that set the phase"`
 }
 

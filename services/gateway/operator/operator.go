@@ -151,6 +151,9 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Name = Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}
 	case events.CSVRemovalRequested:
 		s.Removal = &e
+	case events.CSVRemovalDirected:
+		asked := e.Request()
+		s.Removal = &asked
 	case events.CSVRemovalRefused:
 		if s.Removal != nil && s.Removal.Removal == e.Removal {
 			s.Removal = nil

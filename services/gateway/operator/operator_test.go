@@ -83,6 +83,12 @@ func TestDecide(t *testing.T) {
 			"",
 		},
 		{
+			"a fleet subscription has asked already",
+			append(running[:1:1], events.CSVRemovalDirected{Removal: "r1", FleetSubscription: "buoys"}),
+			operator.Uninstall{ID: "r2"},
+			nil, "",
+		},
+		{
 			"a refusal of another request ends nothing",
 			append(running[:1:1], asked, events.CSVRemovalRefused{Removal: "r0"}),
 			operator.Uninstall{ID: "r2"},

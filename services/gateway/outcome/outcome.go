@@ -49,12 +49,12 @@ func Behind(t events.Type) (types []events.Type, known bool) {
 	case events.SubscriptionCreated{}.EventType(), events.SubscriptionRollbackRequested{}.EventType():
 		return typesOf(
 			events.SubscriptionChanged{}, events.SubscriptionPlaced{}, events.SubscriptionRollbackRequested{},
-			events.SubscriptionDeleted{},
+			events.SubscriptionDeleted{}, events.SubscriptionRemoved{},
 			events.ResolutionFailed{}, events.ResolutionSucceeded{},
 		), true
 	case events.CSVRemovalRequested{}.EventType():
-		return typesOf(events.CSVRemoved{}, events.CSVRemovalRequested{}, events.CSVRemovalRefused{},
-			events.CSVRemovalStarted{}, events.CSVRemovalBlocked{}), true
+		return typesOf(events.CSVRemoved{}, events.CSVRemovalRequested{}, events.CSVRemovalDirected{},
+			events.CSVRemovalRefused{}, events.CSVRemovalStarted{}, events.CSVRemovalBlocked{}), true
 	case events.InstallPlanApproved{}.EventType(), events.InstallPlanApprovalGiven{}.EventType(),
 		events.ClusterRegistered{}.EventType(), events.CatalogAdded{}.EventType(),
 		events.CatalogRefreshRequested{}.EventType():
@@ -86,7 +86,8 @@ func OfSubscription(intent Fact, after []Fact, s model.Subscription) State {
 	for _, f := range after {
 		switch {
 		case f.is(events.SubscriptionChanged{}), f.is(events.SubscriptionPlaced{}),
-			f.is(events.SubscriptionRollbackRequested{}), f.is(events.SubscriptionDeleted{}):
+			f.is(events.SubscriptionRollbackRequested{}), f.is(events.SubscriptionDeleted{}),
+			f.is(events.SubscriptionRemoved{}):
 			return State{State: model.OperationSuperseded, Reason: string(f.Type), Since: f.Time}
 		case f.is(events.ResolutionFailed{}), f.is(events.ResolutionSucceeded{}):
 			last = f
@@ -175,7 +176,7 @@ func OfRemoval(intent Fact, after []Fact) (State, error) {
 		switch {
 		case f.is(events.CSVRemoved{}):
 			return State{State: model.OperationSucceeded, Reason: "Removed", Since: f.Time}, nil
-		case f.is(events.CSVRemovalRequested{}):
+		case f.is(events.CSVRemovalRequested{}), f.is(events.CSVRemovalDirected{}):
 			return State{State: model.OperationSuperseded, Reason: string(f.Type), Since: f.Time}, nil
 		case f.is(events.CSVRemovalRefused{}):
 			var why events.CSVRemovalRefused

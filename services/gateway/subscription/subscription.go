@@ -233,7 +233,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 		s.Metadata = e.Metadata
 	case events.SubscriptionRollbackRequested:
 		s.Rollback = e
-	case events.SubscriptionDeleted:
+	case events.SubscriptionDeleted, events.SubscriptionRemoved:
 		return State{Name: s.Name}, nil
 	case events.ResolutionFailed, events.ResolutionSucceeded:
 	default:

@@ -293,6 +293,7 @@ func TestTargetHoldsUntilSomebodyChangesIt(t *testing.T) {
 			"",
 			events.RolloutTarget{},
 		},
+		{"taken back", history{placed, events.SubscriptionRemoved{}}, "", events.RolloutTarget{}},
 	} {
 		var s subscription.State
 		for _, p := range c.given {

@@ -18,6 +18,8 @@ func EvolveRemoval(s Removal, p events.Payload) Removal {
 	switch e := p.(type) {
 	case events.CSVRemovalRequested:
 		return Removal{ID: e.Removal}
+	case events.CSVRemovalDirected:
+		return Removal{ID: e.Removal}
 	case events.CSVRemovalStarted:
 		s.Started = true
 	case events.CSVRemovalBlocked:

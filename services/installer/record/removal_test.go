@@ -46,6 +46,12 @@ func TestRemovalReports(t *testing.T) {
 			protocol.RemovalReport{ID: "r1", Phase: protocol.PlanFinished},
 			nil,
 		},
+		{
+			"asked for by a fleet subscription",
+			[]events.Payload{events.CSVRemovalDirected{Removal: "r1"}},
+			protocol.RemovalReport{ID: "r1", Phase: protocol.PlanStarted},
+			[]events.Payload{started},
+		},
 		{"refused", []events.Payload{requested}, protocol.RemovalReport{
 			ID: "r1", Phase: protocol.RemovalRefused,
 			Reason: "PlanChanged",

@@ -108,7 +108,7 @@ func (a *App) wire(keys bodies.Keys) error {
 		store: tables, views: views, log: a.Telemetry.Log, changed: a.Log.Changed,
 		newIdentity: randomIdentity, metrics: seen, rendering: render.Known,
 	}
-	a.fleet = newFleetController(tables.Fleets, views, a.Telemetry.Log)
+	a.fleet = newFleetController(tables, views, a.Telemetry.Log)
 	allowed, err := outbound.Networks("gate-allowed-networks", a.cfg.GateNetworks)
 	if err != nil {
 		return err

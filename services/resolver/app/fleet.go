@@ -13,6 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/resolver/decide"
 	"github.com/chandler-fleet/chandler/services/resolver/fleet"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/catalogview"
+	"github.com/chandler-fleet/chandler/services/resolver/internal/store"
 	"github.com/chandler-fleet/chandler/services/resolver/internal/store/fleetstore"
 	"github.com/chandler-fleet/chandler/services/resolver/resolution"
 )
@@ -24,6 +25,7 @@ const fleetEvery = 2 * time.Second
 // subscription decides about it, and the versions of streams refuse what was decided upon something older.
 type fleetController struct {
 	fleets *fleetstore.Fleets
+	scopes *store.Scopes
 	views  *catalogview.Views
 	log    *slog.Logger
 	now    func() time.Time
@@ -33,8 +35,13 @@ type fleetController struct {
 	woken chan struct{}
 }
 
-func newFleetController(fleets *fleetstore.Fleets, views *catalogview.Views, log *slog.Logger) *fleetController {
-	return &fleetController{fleets: fleets, views: views, log: log, now: time.Now, woken: make(chan struct{}, 1)}
+func newFleetController(
+	tables *store.Store, views *catalogview.Views, log *slog.Logger,
+) *fleetController {
+	return &fleetController{
+		fleets: tables.Fleets, scopes: tables.Scopes, views: views, log: log, now: time.Now,
+		woken: make(chan struct{}, 1),
+	}
 }
 
 // wake has what is due looked at.
@@ -124,10 +131,43 @@ func (c *fleetController) decide(ctx context.Context, s fleet.State) (made fleet
 		made.Waits = fleet.WaitsForSpec
 		return made, nil
 	}
-	made.Release, made.Held = s.Leave(s.Leaving(members), c.now())
-	if len(made.Release) > 0 || s.Deleted {
-		return made, nil
+	places, held := s.Leave(s.Leaving(members), c.now())
+	made.Held = held
+	at := ""
+	if made.Release, at, err = c.release(ctx, s, places); err != nil || len(made.Release) > 0 || s.Deleted {
+		made.Waits = at
+		return made, err
 	}
+	if made, err = c.begin(ctx, s, members, made); len(made.Rollout) == 0 && at != "" {
+		made.Waits = at // a cluster that leaves slowly keeps no other from being changed
+	}
+	return made, err
+}
+
+// release says what becomes of places that are let go of. waits is a code of why some of them cannot be yet.
+func (c *fleetController) release(ctx context.Context, s fleet.State, places []fleet.Place) (
+	list []fleet.Release, waits string, err error,
+) {
+	for _, p := range places {
+		var there store.Loaded
+		if s.Uninstalls() {
+			if there, err = c.scopes.Load(ctx, s.Tenant, resolution.Scope(p)); err != nil {
+				return nil, "", err
+			}
+		}
+		if r, now := s.Release(p, there.State); now {
+			list = append(list, r)
+		} else {
+			waits = fleet.WaitsForPlan
+		}
+	}
+	return list, waits, nil
+}
+
+// begin begins the rollout that the members need, if there is a target for it.
+func (c *fleetController) begin(ctx context.Context, s fleet.State, members []string, made fleetstore.Decision) (
+	fleetstore.Decision, error,
+) {
 	if len(members) == 0 {
 		made.Waits = fleet.WaitsForCluster
 		return made, nil

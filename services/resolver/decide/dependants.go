@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/chandler-fleet/chandler/libs/installplan"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
 )
@@ -40,4 +41,22 @@ func (s State) Dependants(csv string) []previewapi.Dependant {
 	}
 	slices.SortFunc(out, func(a, b previewapi.Dependant) int { return cmp.Compare(a.CSV, b.CSV) })
 	return out
+}
+
+// Standing are the installed ClusterServiceVersions of a package that nothing takes the place of, sorted.
+func (s State) Standing(packageName string) (list []string) {
+	for _, i := range s.Installed {
+		if i.Package == packageName && !s.leaving(i) {
+			list = append(list, i.Name)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Begun says whether the cluster is at work on a plan that brings a package.
+func (s State) Begun(packageName string) bool {
+	return slices.ContainsFunc(s.Plans, func(p Plan) bool {
+		return p.State.Begun && p.State.Phase == installplan.Installing && slices.Contains(p.packages(), packageName)
+	})
 }

@@ -41,7 +41,8 @@ func EvolveSubscription(s *Subscription, e Event) *Subscription {
 	if s == nil || s.Incarnation != e.Incarnation {
 		return s
 	}
-	if _, deleted := e.Payload.(events.SubscriptionDeleted); deleted {
+	switch e.Payload.(type) {
+	case events.SubscriptionDeleted, events.SubscriptionRemoved:
 		return nil
 	}
 	if e.Version <= s.Version {
@@ -187,7 +188,7 @@ func (s State) Evolve(e Event) (out State, known bool) {
 	switch e.Payload.(type) {
 	case events.SubscriptionCreated, events.SubscriptionGenerated, events.SubscriptionChanged,
 		events.SubscriptionRollbackRequested, events.SubscriptionPlaced, events.SubscriptionReleased,
-		events.SubscriptionDeleted:
+		events.SubscriptionRemoved, events.SubscriptionDeleted:
 		s.Subscriptions = evolveOne(s.Subscriptions, e.name(), func(x Subscription) string { return x.Name },
 			func(x *Subscription) *Subscription { return EvolveSubscription(x, e) })
 	case events.OperatorGroupCreated, events.OperatorGroupPlaced, events.OperatorGroupChanged,

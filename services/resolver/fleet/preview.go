@@ -83,6 +83,9 @@ func (s State) previewCluster(v placement.Verdict, waits, wave string) previewap
 	switch {
 	case !v.Chosen && placed:
 		c.Change = previewapi.FleetLeaves
+		if s.Uninstalls() {
+			c.Reason = s.Spec.DeletionPolicy
+		}
 	case !v.Chosen:
 	case s.Taken[v.Cluster] != "":
 		c.Change, c.Reason, c.Detail = previewapi.FleetConflicts, ReasonTaken, s.Taken[v.Cluster]

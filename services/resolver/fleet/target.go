@@ -14,6 +14,7 @@ const (
 	WaitsForVersion = "NoVersionAllowed"
 	WaitsForContent = "BundleNotFetched"
 	WaitsForCluster = "NoClusterChosen"
+	WaitsForPlan    = "PlanUnderWay"    // on a cluster that leaves
 	WaitsForSpec    = "SpecNotReadable" // written by a newer version of Chandler
 )
 

@@ -16,16 +16,15 @@ type FleetSubscriptionSpec struct {
 	Channel string `json:"channel,omitempty" maxLength:"253" doc:"The default channel without it"`
 	Catalog string `json:"catalog" minLength:"1" maxLength:"253" doc:"Name of a catalog of the hub"`
 	// Versions bounds what a rollout takes from the channel.
-	Versions      model.PolicyVersions `json:"versions,omitzero" doc:"What rollouts may bring; the newest of the channel without it"`
-	Namespace     string               `json:"namespace" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Of the subscription on each cluster"`
-	Approval      string               `json:"approval,omitempty" enum:"Automatic,Manual" doc:"Of the subscriptions on the clusters; Automatic without it"`
-	Config        json.RawMessage      `json:"config,omitempty" doc:"OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables."`
-	OperatorGroup FleetOperatorGroup   `json:"operatorGroup,omitzero" doc:"Made on clusters on which the namespace has none"`
-	Adopt         bool                 `json:"adopt,omitempty" doc:"Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it"`
-	Placement     FleetPlacement       `json:"placement" doc:"Which clusters. It names clusters or a selector"`
-	Strategy      RolloutStrategy      `json:"strategy,omitzero" doc:"How a change reaches them"`
-	// DeletionPolicy has one value so far.
-	DeletionPolicy string `json:"deletionPolicy,omitempty" enum:"Orphan" doc:"What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner"`
+	Versions       model.PolicyVersions `json:"versions,omitzero" doc:"What rollouts may bring; the newest of the channel without it"`
+	Namespace      string               `json:"namespace" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Of the subscription on each cluster"`
+	Approval       string               `json:"approval,omitempty" enum:"Automatic,Manual" doc:"Of the subscriptions on the clusters; Automatic without it"`
+	Config         json.RawMessage      `json:"config,omitempty" doc:"OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables."`
+	OperatorGroup  FleetOperatorGroup   `json:"operatorGroup,omitzero" doc:"Made on clusters on which the namespace has none"`
+	Adopt          bool                 `json:"adopt,omitempty" doc:"Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it"`
+	Placement      FleetPlacement       `json:"placement" doc:"Which clusters. It names clusters or a selector"`
+	Strategy       RolloutStrategy      `json:"strategy,omitzero" doc:"How a change reaches them"`
+	DeletionPolicy string               `json:"deletionPolicy,omitempty" enum:"Orphan,KeepCRDs,Remove" doc:"What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner. KeepCRDs: the operator is uninstalled, its custom resource definitions and their objects stay. Remove: it is uninstalled with its definitions, and all objects of theirs are deleted. Values other than Orphan need the right to uninstall operators everywhere"`
 }
 
 // FleetOperatorGroup is the operator group of a fleet subscription's namespace.

@@ -36,6 +36,13 @@ func (f folder) removalRequested(
 	return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 }
 
+// removalDirected keeps what a fleet subscription asks for, as if a person had.
+func (f folder) removalDirected(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CSVRemovalDirected,
+) error {
+	return f.removalRequested(ctx, tx, e, p.Request())
+}
+
 func (f folder) removalRefused(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CSVRemovalRefused,
 ) error {

@@ -79,4 +79,8 @@ func TestRemovalsArePublishedUntilTheyEnd(t *testing.T) {
 	want(d.aboutCSV("tidegauge.v1", events.CSVRemovalRequested{Removal: "r3", CRDs: first.CRDs, Plan: "sha256:1"}),
 		second, third)
 	want(d.aboutCSV("buoy.v1", events.CSVRemoved{Reason: "Uninstalled", Removal: "r2"}), third)
+	fourth := protocol.Removal{ID: "r4", CSV: "lamp.v1", CRDs: []string{"*"}}
+	want(d.aboutCSV("lamp.v1", phase, events.CSVRemovalDirected{
+		Removal: "r4", CRDs: fourth.CRDs, FleetSubscription: "lamp",
+	}), third, fourth)
 }

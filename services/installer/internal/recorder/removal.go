@@ -46,7 +46,7 @@ func (w *writer) recordRemoval(ctx context.Context, tx *reportTx, report protoco
 	for _, e := range recs {
 		state = record.EvolveRemoval(state, e.Payload)
 		switch p := e.Payload.(type) {
-		case events.CSVRemovalRequested:
+		case events.CSVRemovalRequested, events.CSVRemovalDirected:
 			asked = e
 		case events.CSVPhaseChanged:
 			packageName = p.Package

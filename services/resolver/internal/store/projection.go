@@ -84,6 +84,7 @@ func handlers(clusters *clusterFolds, catalogs *catalogFolds, policies *policyFo
 	each(t, subscriptions.fold, events.SubscriptionCreated{}, events.SubscriptionGenerated{},
 		events.SubscriptionChanged{}, events.SubscriptionPlaced{}, events.SubscriptionReleased{},
 		events.SubscriptionRollbackRequested{}, events.SubscriptionMetadataChanged{}, events.SubscriptionDeleted{},
+		events.SubscriptionRemoved{},
 		events.ResolutionFailed{}, events.ResolutionSucceeded{})
 	each(t, plans.fold, events.InstallPlanProposed{}, events.InstallPlanSuperseded{}, events.InstallPlanApproved{},
 		events.InstallPlanApprovalGiven{}, events.InstallPlanObstaclesSettled{}, events.InstallPlanRejected{},
@@ -109,7 +110,7 @@ func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
 		events.RolloutClusterRetried{}, events.RolloutAborted{}, events.RolloutGatesDue{},
 		events.RolloutGateEvaluated{}, events.RolloutGateOverridden{})
 	also(t, f.Subscription, events.SubscriptionCreated{}, events.SubscriptionChanged{}, events.SubscriptionDeleted{})
-	also(t, f.Released, events.SubscriptionReleased{})
+	also(t, f.Released, events.SubscriptionReleased{}, events.SubscriptionRemoved{})
 	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},
 		events.ClusterCordoned{},
 		events.ClusterUncordoned{}, events.ClusterRemoved{}, events.ClusterObserved{},

@@ -71,6 +71,9 @@ func decideSet(
 			if err := mayLabel(u.Caller, now.Spec.OperatorGroup.Spec, c.Spec.OperatorGroup.Spec); err != nil {
 				return nil, err
 			}
+			if err := mayUninstall(u.Caller, c.Spec); err != nil {
+				return nil, err
+			}
 			if _, err := fleetsubscription.Decide(now, c); err != nil {
 				return nil, err
 			}
@@ -95,13 +98,26 @@ func mayLabel(who model.Caller, before, next events.OperatorGroupSpec) error {
 	return access.Denied(access.Approve, access.InstallPlans, access.Target{})
 }
 
-// Delete ends a fleet subscription; what is on the clusters stays.
+// mayUninstall wants of who writes or deletes a fleet subscription whose policy uninstalls operators what they need to
+// uninstall one themselves, everywhere: the placement may choose any cluster, and leave it.
+func mayUninstall(who model.Caller, spec events.FleetSubscriptionSpec) error {
+	switch spec.DeletionPolicy {
+	case "", events.DeletionPolicyOrphan:
+		return nil
+	}
+	if who.May(access.Delete, access.Operators, access.Target{}) {
+		return nil
+	}
+	return access.Denied(access.Delete, access.Operators, access.Target{})
+}
+
+// Delete ends a fleet subscription. What becomes of what is on the clusters, its deletion policy says.
 func (s *Service) Delete(ctx context.Context, who model.Caller, name string) (model.Removed, error) {
 	_, position, err := unit.Write(ctx, s.Units, who, span,
 		func(ctx context.Context, u *unit.Work) (unit.Decision[fleetsubscription.State], error) {
 			return unit.Decide(ctx, u, aggregate, name, fleetsubscription.State{Name: name},
-				func(fleetsubscription.State) (fleetsubscription.Command, error) {
-					return fleetsubscription.Delete{}, nil
+				func(now fleetsubscription.State) (fleetsubscription.Command, error) {
+					return fleetsubscription.Delete{}, mayUninstall(u.Caller, now.Spec)
 				})
 		})
 	return model.Removed{Position: position}, err

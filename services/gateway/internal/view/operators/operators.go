@@ -26,7 +26,8 @@ func Projection() projection.Projection {
 	return readmodel.Projection(Name, 4, []string{"operators"},
 		readmodel.On(phaseChanged), readmodel.On(flapping), readmodel.On(removed),
 		readmodel.On(drifted), readmodel.On(driftEnded),
-		readmodel.On(removalRequested), readmodel.On(removalStarted), readmodel.On(removalBlocked),
+		readmodel.On(removalRequested), readmodel.On(removalDirected), readmodel.On(removalStarted),
+		readmodel.On(removalBlocked),
 		readmodel.On(removalRefused), readmodel.On(overridden), readmodel.On(overridesRemoved))
 }
 
@@ -75,6 +76,13 @@ func removed(ctx context.Context, f readmodel.Fold, _ events.CSVRemoved) error {
 func removalRequested(ctx context.Context, f readmodel.Fold, p events.CSVRemovalRequested) error {
 	return removal(ctx, f, map[string]any{
 		"id": p.Removal, "crds": p.CRDs, "plan": p.Plan, "by": f.Actor, "phase": model.RemovalAsked,
+	})
+}
+
+func removalDirected(ctx context.Context, f readmodel.Fold, p events.CSVRemovalDirected) error {
+	return removal(ctx, f, map[string]any{
+		"id": p.Removal, "crds": p.CRDs, "plan": "", "by": "fleet subscription " + p.FleetSubscription,
+		"phase": model.RemovalAsked,
 	})
 }
 

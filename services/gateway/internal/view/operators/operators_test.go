@@ -202,6 +202,15 @@ func TestRemoval(t *testing.T) {
 			t.Errorf("%s: %+v", step.phase, x)
 		}
 	}
+	fold(e, "ops", "tide.v1", events.CSVRemovalDirected{Removal: "r2", CRDs: []string{"*"}, FleetSubscription: "tides"})
+	o, err := r.Get(t.Context(), viewtest.Ann, "harbour", "ops", "tide.v1")
+	if err != nil || o.Removal == nil {
+		t.Fatalf("of a fleet subscription: %v, removal %v", err, o.Removal)
+	}
+	x := o.Removal
+	if x.ID != "r2" || x.By != "fleet subscription tides" || x.Phase != model.RemovalAsked || x.Reason != "" {
+		t.Errorf("of a fleet subscription: %+v", x)
+	}
 }
 
 // TestOverrides: R-COND-6: an operator shows what counts in the place of its own conditions, who set it and when, until

@@ -32,7 +32,7 @@ func Projection() projection.Projection {
 	return readmodel.Projection(Name, 7, []string{subscriptions, csvs, catalogs, deprecated},
 		append(readmodel.OnAll(events.KindInstallPlan, planEvent),
 			readmodel.On(created), readmodel.On(generated), readmodel.On(changed), readmodel.On(deleted),
-			readmodel.On(placed), readmodel.On(released),
+			readmodel.On(takenBack), readmodel.On(placed), readmodel.On(released),
 			readmodel.On(rollbackRequested), readmodel.On(metadataChanged), readmodel.On(resolutionFailed),
 			readmodel.On(resolved), readmodel.On(csvPhaseChanged), readmodel.On(csvRemoved), readmodel.On(catalogAdded),
 			readmodel.On(catalogRemoved), readmodel.On(revisionPublished), readmodel.On(catalogLoadFailed))...)
@@ -147,6 +147,14 @@ func metadataChanged(ctx context.Context, f readmodel.Fold, p events.Subscriptio
 }
 
 func deleted(ctx context.Context, f readmodel.Fold, _ events.SubscriptionDeleted) error {
+	return end(ctx, f)
+}
+
+func takenBack(ctx context.Context, f readmodel.Fold, _ events.SubscriptionRemoved) error {
+	return end(ctx, f)
+}
+
+func end(ctx context.Context, f readmodel.Fold) error {
 	cluster, namespace, name, err := f.Scope()
 	if err != nil {
 		return err

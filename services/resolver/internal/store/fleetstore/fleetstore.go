@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -55,9 +54,9 @@ type Name struct{ Tenant, Name string }
 // to pass, and those that wait for an image: a scope that asked for it, too, may have withdrawn the request.
 func (f *Fleets) Due(ctx context.Context, all bool) ([]Name, error) {
 	rows, err := f.pool.Query(ctx, `select tenant, name from resolver.fleet_subscriptions s
-		where due or $1 and (waits = $2 or held is not null or exists (select from resolver.rollouts r where r.tenant = s.tenant
+		where due or $1 and (waits in ($2, $3) or held is not null or exists (select from resolver.rollouts r where r.tenant = s.tenant
 		  and r.fleet = s.name and r.phase in ('Progressing', 'Paused', 'Halted'))) order by tenant, name`, all,
-		fleet.WaitsForContent)
+		fleet.WaitsForContent, fleet.WaitsForPlan)
 	if err != nil {
 		return nil, fmt.Errorf("read which fleet subscriptions are due: %w", pg.Err(err))
 	}
@@ -73,7 +72,7 @@ type Decision struct {
 	// Rollout are events of the newest rollout; one that begins is the first event of the next.
 	Rollout []events.Payload
 	// Release are the subscriptions that are let go.
-	Release []fleet.Place
+	Release []fleet.Release
 	// Waits is a code of why no rollout can begin; "" where none has to.
 	Waits string
 	// Held are clusters that the budget of mass changes holds back; nil for none.
@@ -334,8 +333,8 @@ func (w writer) write(ctx context.Context, made Decision) error {
 	if err := w.rollout(ctx, made.Rollout); err != nil {
 		return err
 	}
-	for _, place := range made.Release {
-		if err := w.release(ctx, place); err != nil {
+	for _, r := range made.Release {
+		if err := w.release(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -480,41 +479,6 @@ func (w writer) placeGroup(ctx context.Context, r events.RolloutStarted, d event
 		Cluster: d.Cluster, Namespace: r.Intent.Namespace, Name: group.Name, Spec: group.Spec, Owner: w.s.Name,
 	})
 	return err
-}
-
-// release lets a cluster go: its subscription stays as it is.
-func (w writer) release(ctx context.Context, p fleet.Place) error {
-	subject := p.Cluster + "/" + p.Namespace + "/" + w.s.Name
-	head, err := w.log.Latest(ctx, w.tx, w.s.Tenant, events.KindSubscription, subject)
-	if err != nil || !head.Exists() {
-		return err
-	}
-	last, err := w.log.ReadStream(ctx, w.tx, w.s.Tenant, head.ID, 0)
-	if err != nil || !owned(last) { // let go already: the log brings it
-		return err
-	}
-	done, err := w.log.Append(ctx, w.tx, w.meta("", ""), head.ID, subject, head.Version, events.SubscriptionReleased{})
-	if err != nil {
-		return err
-	}
-	return count(ctx, w.tx, done.Events[0], events.BudgetLeaving, p.Cluster)
-}
-
-// owned says whether a fleet subscription still holds a subscription.
-func owned(life []eventlog.Recorded) bool {
-	_, placed := lastWord(life).(events.SubscriptionPlaced)
-	return placed
-}
-
-// lastWord is the newest event that says whose a subscription is; nil where a person made it, and no more was said.
-func lastWord(life []eventlog.Recorded) events.Payload {
-	for _, e := range slices.Backward(life) {
-		switch e.Payload.(type) {
-		case events.SubscriptionReleased, events.SubscriptionChanged, events.SubscriptionPlaced:
-			return e.Payload
-		}
-	}
-	return nil
 }
 
 // Catalog is the revision of a catalog of the hub that is in service; "" where there is none.
