@@ -3642,7 +3642,8 @@ CREATE TABLE installer.holders (
     recorder_epoch bigint DEFAULT 0 NOT NULL,
     scopes_session uuid,
     scopes integer DEFAULT 0 NOT NULL,
-    scopes_sum bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL
+    scopes_sum bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL,
+    heartbeat integer DEFAULT 15 NOT NULL
 );
 
 ALTER TABLE ONLY installer.holders FORCE ROW LEVEL SECURITY;
@@ -3650,6 +3651,8 @@ ALTER TABLE ONLY installer.holders FORCE ROW LEVEL SECURITY;
 ALTER TABLE installer.holders OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.holders IS 'who holds each cluster, as registered';
+
+COMMENT ON COLUMN installer.holders.heartbeat IS 'seconds between two reports of the cluster in which nothing changes, as its holder says; two without one, and it counts as gone';
 
 CREATE TABLE installer.holds (
     tenant text NOT NULL,

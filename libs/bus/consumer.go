@@ -23,6 +23,13 @@ const (
 	defaultBatch = 256
 	// pollEvery is how often a consumer reads the log without any hint, so that losing every hint costs a second.
 	pollEvery = time.Second
+	// restLeast and restMost bound the pause after a batch that was not full, and after a look that a hint caused: what
+	// comes meanwhile is taken in one transaction with what comes then. A consumer rests restShare times as long as it
+	// worked, so that under load batches grow instead of their number; one that was idle takes the first event at once.
+	// Nobody who waits for a position waits for that (Look).
+	restLeast = 20 * time.Millisecond
+	restMost  = 250 * time.Millisecond
+	restShare = 3
 	// errorFirst and errorMax bound the pause after a transient failure; it doubles.
 	errorFirst = 100 * time.Millisecond
 	errorMax   = 5 * time.Second
@@ -81,6 +88,7 @@ type Consumer struct {
 	status Status
 	passed passed
 	looks  chan struct{} // see Look
+	pace   pace
 	tries  map[events.Position]tried
 }
 
@@ -144,10 +152,15 @@ func (c *Consumer) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		// Taken before the read, so that news in between is not missed.
 		changed := c.Log.Changed()
+		began := time.Now()
 		more, err := c.poll(ctx)
 		c.report(ctx, err)
+		c.pace.rested = time.Now().Add(restAfter(time.Since(began)))
 		if err == nil && more {
 			failures = 0
+			if !c.pace.full {
+				c.rest(ctx)
+			}
 			continue
 		}
 		wait := pollEvery
@@ -251,6 +264,7 @@ func (c *Consumer) Wait(ctx context.Context, atLeast events.Position) error {
 		if err == nil && !at.Less(atLeast) {
 			return nil
 		}
+		c.Look()
 		select {
 		case <-t.C:
 		case <-ctx.Done():
@@ -283,7 +297,7 @@ func (c *Consumer) CatchUp(ctx context.Context) error {
 	}
 }
 
-// Look has a consumer that is idle look at the log and its stored checkpoint now: somebody waits for it.
+// Look has a consumer that is idle or rests look at the log and its stored checkpoint now: somebody waits for it.
 func (c *Consumer) Look() {
 	select {
 	case c.looking() <- struct{}{}:
@@ -309,10 +323,40 @@ func (c *Consumer) wait(ctx context.Context, d time.Duration, changed, hints <-c
 	}
 	select {
 	case <-looking:
+		return
 	case <-ctx.Done():
+		return
 	case <-t.C:
+		return
 	case <-changed:
 	case <-hints:
+	}
+	c.rest(ctx)
+}
+
+// pace is how soon a consumer looks again.
+type pace struct {
+	rested time.Time // until when it rests
+	full   bool      // the last batch was: there may be much behind it
+}
+
+// restAfter is how long a consumer rests after so much work.
+func restAfter(worked time.Duration) time.Duration {
+	return min(max(restShare*worked, restLeast), restMost)
+}
+
+// rest waits until the consumer has rested since its last look, or somebody waits for it.
+func (c *Consumer) rest(ctx context.Context) {
+	left := time.Until(c.pace.rested)
+	if left <= 0 {
+		return
+	}
+	t := time.NewTimer(left)
+	defer t.Stop()
+	select {
+	case <-c.looking():
+	case <-ctx.Done():
+	case <-t.C:
 	}
 }
 
@@ -321,6 +365,7 @@ type outcome struct {
 	at      events.Position // the checkpoint after it
 	moved   bool
 	more    bool // there may be more behind it
+	full    bool // so many positions were passed that there is probably much behind them
 	parked  int
 	stopped error // what could not be passed
 	failed  error // the transient failure that ended the batch early
@@ -340,6 +385,7 @@ func (c *Consumer) step(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	c.note(work, o)
+	c.pace.full = o.full
 	if o.moved && c.Committed != nil {
 		c.Committed(o.at)
 	}
@@ -417,6 +463,7 @@ func (c *Consumer) batch(ctx context.Context, tx pgx.Tx, o *outcome, parked *par
 	}
 	o.moved = before.Less(o.at)
 	o.more = o.moved
+	o.full = o.at.N-before.N >= int64(limit)
 	return nil
 }
 

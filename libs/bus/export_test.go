@@ -17,6 +17,15 @@ func (c *Consumer) FailedSince(t time.Time) {
 	c.status.FailingSince = t
 }
 
+// RestAfter is how long a consumer rests after so much work.
+func RestAfter(worked time.Duration) time.Duration { return restAfter(worked) }
+
+// Rest has the consumer rest until a time, or until somebody looks.
+func (c *Consumer) Rest(ctx context.Context, until time.Time) {
+	c.pace.rested = until
+	c.rest(ctx)
+}
+
 // Claimable counts the clusters with work that may be claimed now.
 func (l *Lanes) Claimable(ctx context.Context) (int, error) {
 	n := 0

@@ -22,8 +22,11 @@ const (
 	// claimFor is how long a claim holds without being renewed: long enough for a slow disk or a paused
 	// machine of a few seconds, short enough that a killed worker's scope is taken up soon.
 	claimFor = 15 * time.Second
-	// claimEvery is how often an idle worker reads the table without being woken, for marks of other processes.
-	claimEvery = 250 * time.Millisecond
+	// claimEvery is how often an idle worker reads the table without being woken, for marks of other processes
+	// and those that were to settle; claimSeldom is how often once it has found nothing claimSoon times.
+	claimEvery  = 250 * time.Millisecond
+	claimSeldom = time.Second
+	claimSoon   = 4
 	// drainFor is how long running work may continue after ctx has ended.
 	drainFor = 10 * time.Second
 	// retryFirst and retryMax bound the pause before a failed scope is tried again; it doubles.
@@ -111,7 +114,7 @@ func (l *Lanes) Mark(ctx context.Context, tx pgx.Tx, lane Lane, scopes ...Scope)
 	return nil
 }
 
-// Wake says that marks were committed; a worker reads the table at once. Without it one does so within claimEvery.
+// Wake says that marks were committed; a worker reads the table at once. Without it one does so within claimSeldom.
 func (l *Lanes) Wake() { signal(l.wake) }
 
 // Work runs fn on dirty scopes, at most workers at a time, until ctx ends; then it lets what is under
@@ -150,10 +153,10 @@ func (l *Lanes) Work(ctx context.Context, workers int, fn func(ctx context.Conte
 
 // dispatch claims scopes as workers become free.
 func (l *Lanes) dispatch(ctx context.Context, claimed chan Scope) {
-	for ctx.Err() == nil {
+	for soon := claimSoon; ctx.Err() == nil; { // looks that follow soon on one that found something, or was asked for
 		room := cap(claimed) - len(claimed)
 		if room == 0 {
-			l.idle(ctx)
+			l.idle(ctx, claimEvery)
 			continue
 		}
 		scopes, err := l.claim(ctx, room)
@@ -162,21 +165,33 @@ func (l *Lanes) dispatch(ctx context.Context, claimed chan Scope) {
 		for _, s := range scopes {
 			claimed <- s
 		}
-		if len(scopes) == 0 {
-			l.idle(ctx)
+		pause := claimEvery
+		switch {
+		case len(scopes) > 0:
+			soon = claimSoon
+			continue
+		case soon > 0:
+			soon--
+		default:
+			pause = claimSeldom
+		}
+		if l.idle(ctx, pause) {
+			soon = claimSoon
 		}
 	}
 }
 
-// idle waits until there may be something to do.
-func (l *Lanes) idle(ctx context.Context) {
-	t := time.NewTimer(claimEvery)
+// idle waits until there may be something to do, and says whether it was woken.
+func (l *Lanes) idle(ctx context.Context, pause time.Duration) (woken bool) {
+	t := time.NewTimer(pause)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
 	case <-t.C:
 	case <-l.wake:
+		return true
 	}
+	return false
 }
 
 // report logs that claiming fails when it begins, changes or ends.

@@ -29,9 +29,11 @@ const (
 	// batch bounds one move, so that its transaction stays at some 20 ms.
 	batch = 1000
 	// busyPause and idlePause bound the pause after a move that found less than a full batch. The
-	// pause doubles from the one to the other while nothing comes: 40 cheap queries a second at rest.
-	busyPause = 2 * time.Millisecond
-	idlePause = 25 * time.Millisecond
+	// pause doubles from the one to the other while nothing comes: 10 cheap queries a second at rest. Each move is a
+	// transaction that waits for the disk and wakes every reader of the log: one for what comes within busyPause. Who
+	// waits for a position ends the pause.
+	busyPause = 8 * time.Millisecond
+	idlePause = 100 * time.Millisecond
 )
 
 // Options of a Sequencer.

@@ -387,6 +387,7 @@ func (r *Runner) Wait(ctx context.Context, atLeast events.Position, timeout time
 		if holds && !at.Less(atLeast) {
 			return nil
 		}
+		r.look(atLeast)
 		if holds || failed {
 			select {
 			case <-changed:
@@ -398,9 +399,6 @@ func (r *Runner) Wait(ctx context.Context, atLeast events.Position, timeout time
 			}
 		}
 		failed = r.read(ctx) != nil // the wait is bounded; whoever reads next reports that the database is away
-		if !failed {
-			r.look(atLeast)
-		}
 	}
 }
 
@@ -428,11 +426,12 @@ func (r *Runner) read(ctx context.Context) error {
 	return nil
 }
 
-// lookEvery is how often those who wait together have the consumer look.
-const lookEvery = 50 * time.Millisecond
+// lookEvery is how often those who wait together have the consumer look: it rests otherwise, and what they wait for
+// mostly has a position already.
+const lookEvery = 5 * time.Millisecond
 
-// look has the consumer look where the stored checkpoint is not far enough. It stays behind while the consumer, here or
-// in another replica, passes events that it does not fold, and one that is idle would tell within a second.
+// look has the consumer look where the read model is not far enough: it may rest, and the stored checkpoint stays
+// behind while the consumer, here or in another replica, passes events that it does not fold.
 func (r *Runner) look(atLeast events.Position) {
 	r.mu.Lock()
 	due := r.at.Less(atLeast) && time.Since(r.looked) >= lookEvery

@@ -289,6 +289,8 @@ type ClusterReport struct {
 	Seen        events.Position      `json:"seen"`
 	Proof       []byte               `json:"proof,omitempty"` // as in ScopeReport
 	Reported    time.Time            `json:"reported"`        // as in ScopeReport
+	// HeartbeatSeconds is how often this report is written though nothing changes; 0, of an earlier release, is 15.
+	HeartbeatSeconds int `json:"heartbeatSeconds,omitempty"`
 	// Acted is the highest position with which anything began in the cluster, as it keeps it, and ActedProof its proof.
 	// A record that was restored and has gone on comes to lie beyond it: only the hash in the proof tells.
 	Acted      events.Position `json:"acted,omitzero"`

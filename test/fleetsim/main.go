@@ -30,6 +30,7 @@ type options struct {
 	dir, bin            string
 	bound               time.Duration
 	level               slog.Level // of what agents log
+	statements          int
 }
 
 func main() {
@@ -40,6 +41,8 @@ func main() {
 	flag.StringVar(&o.bin, "bin", "", "directory with the programs; they are built without it")
 	flag.DurationVar(&o.bound, "bound", 30*time.Minute, "how long each scene may take")
 	flag.TextVar(&o.level, "agents-log", slog.LevelWarn, "level of what the agents write to agents.log in the directory")
+	flag.IntVar(&o.statements, "statements", 0, "after each scene, show so many of the statements that took PostgreSQL "+
+		"the longest (needs its module pg_stat_statements, and makes it a little slower)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -68,7 +71,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	only := &slog.HandlerOptions{Level: o.level}
 	fleet := newSpokes(o.clusters, slog.New(slog.NewTextHandler(agents, only)))
 	fmt.Fprintf(out, "fleetsim: %d clusters, operators on each: %d\n", o.clusters, o.operators)
-	hub, err := stack.Start(ctx, stack.Options{Dir: o.dir, Bin: o.bin, Durable: true})
+	hub, err := stack.Start(ctx, stack.Options{Dir: o.dir, Bin: o.bin, Durable: true, Settings: o.settings()})
 	if err != nil {
 		return err
 	}
@@ -81,6 +84,11 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, record.Close(context.WithoutCancel(ctx))) }()
+	if o.statements > 0 {
+		if _, err := record.Exec(ctx, `create extension pg_stat_statements`); err != nil {
+			return err
+		}
+	}
 	p := &play{options: o, out: out, hub: hub, api: hub.Client(), record: record, fleet: fleet, catalog: catalog}
 	return p.all(ctx)
 }

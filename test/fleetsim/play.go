@@ -46,6 +46,9 @@ var scenes = []scene{
 
 func (p *play) all(ctx context.Context) error {
 	for _, s := range scenes {
+		if err := p.forgetStatements(ctx); err != nil {
+			return err
+		}
 		before, err := measure(p.hub)
 		if err != nil {
 			return err
@@ -61,6 +64,9 @@ func (p *play) all(ctx context.Context) error {
 			return err
 		}
 		p.show(s.title, before, after)
+		if err := p.showStatements(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -222,11 +228,16 @@ func (p *play) heardSince(ctx context.Context, began time.Time) error {
 	})
 }
 
+// restart ends all services and starts them again. They have taken up where they were when each is ready and the
+// recorder has claimed every cluster anew: agents, to which nothing happened, have nothing to say.
 func (p *play) restart(ctx context.Context) error {
+	if _, err := p.record.Exec(ctx, `create temporary table claims as
+		select cluster_id, recorder_epoch from installer.holders`); err != nil {
+		return err
+	}
 	for _, name := range stack.Services {
 		p.hub.Kill(name)
 	}
-	began := time.Now()
 	for _, name := range stack.Services {
 		if err := p.hub.Launch(name); err != nil {
 			return err
@@ -237,5 +248,9 @@ func (p *play) restart(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.heardSince(ctx, began)
+	return until(ctx, func(ctx context.Context) (string, bool, error) {
+		n, err := p.count(ctx, `select count(*) from installer.holders h join claims c using (cluster_id)
+			where h.recorder_epoch > c.recorder_epoch`)
+		return fmt.Sprintf("%d of %d clusters are claimed", n, p.clusters), n == p.clusters, err
+	})
 }

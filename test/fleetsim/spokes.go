@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"filippo.io/age"
@@ -135,8 +136,14 @@ func (s *spokes) start(hub *stack.Stack, name string, known agentconfig.Config) 
 	}
 	user := natsauth.AgentName(known.ClusterID)
 	access := natsconn.Settings{URL: hub.NATSURL(), NKeySeed: hub.AgentSeed(known.ClusterID)}
+	var running atomic.Pointer[executor.Executor]
 	link, err := natsconn.Dial(s.lives, access, natsconn.LinkOptions{
 		Name: user, Inbox: natsauth.Inbox(user), Log: s.log, Wait: 2 * time.Second, Early: true, Away: "going on",
+		Back: func() {
+			if e := running.Load(); e != nil {
+				e.Back()
+			}
+		},
 	})
 	if err != nil {
 		return err
@@ -149,10 +156,12 @@ func (s *spokes) start(hub *stack.Stack, name string, known agentconfig.Config) 
 		Tenant: known.Tenant, Cluster: known.Cluster, ClusterID: known.ClusterID, REST: s.api.REST(name),
 		JetStream: js, Installation: known.Installation, GrantKey: keys, Configs: configs, Holder: "fleetsim/" + name,
 		Holds: hubclient.NewHolds(link.Conn(), keys), Now: time.Now, Log: s.log,
+		Timing: executor.Timing{Resend: executor.Heartbeat},
 	})
 	if err != nil {
 		return err
 	}
+	running.Store(e)
 	s.running.Go(func() {
 		defer link.Close()
 		if err := e.Run(s.lives); err != nil {

@@ -37,14 +37,15 @@ const readyEvery = 20 * time.Millisecond
 
 // Options say what to start.
 type Options struct {
-	Dir     string                // holds data, logs and binaries; made if absent
-	Bin     string                // folder with the binaries of Build; "" builds into Dir/bin
-	Like    string                // data directory of MigratedPostgres; "" makes and migrates a new one
-	Durable bool                  // fsync on, as in production
-	Listen  string                // address of the API; "" takes a free port
-	Token   string                // of the administrator; "" makes one
-	Tell    func(line string)     // takes a line for each step; nil: nothing
-	Env     func(string) []string // further environment of a service; nil: none
+	Dir      string                // holds data, logs and binaries; made if absent
+	Bin      string                // folder with the binaries of Build; "" builds into Dir/bin
+	Like     string                // data directory of MigratedPostgres; "" makes and migrates a new one
+	Durable  bool                  // fsync on, as in production
+	Settings []string              // further settings of PostgreSQL, as NAME=VALUE
+	Listen   string                // address of the API; "" takes a free port
+	Token    string                // of the administrator; "" makes one
+	Tell     func(line string)     // takes a line for each step; nil: nothing
+	Env      func(string) []string // further environment of a service; nil: none
 
 	bound time.Duration // of the start; default startTimeout
 }
@@ -151,7 +152,8 @@ func freePorts(n int) ([]int, error) {
 func (s *Stack) StartPostgres(ctx context.Context) (err error) {
 	s.opts.Tell("starting Postgres")
 	s.postgres, err = pglocal.Start(ctx, pglocal.Options{
-		Dir: s.file("postgres"), Like: s.opts.Like, Durable: s.opts.Durable, Log: slog.New(slog.DiscardHandler),
+		Dir: s.file("postgres"), Like: s.opts.Like, Durable: s.opts.Durable,
+		Settings: s.opts.Settings, Log: slog.New(slog.DiscardHandler),
 	})
 	return err
 }

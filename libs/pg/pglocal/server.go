@@ -41,6 +41,8 @@ type Options struct {
 	Like string
 	// Durable is as in production: what is committed survives a power cut. Tests leave it off.
 	Durable bool
+	// Settings are further settings of the instance, as NAME=VALUE.
+	Settings []string
 	// Outlive lets the instance go on when this process ends; Attach finds it again.
 	Outlive bool
 	Log     *slog.Logger // default slog.Default()
@@ -180,7 +182,7 @@ func initdb(ctx context.Context, acc account, bin, dir string) error {
 // that thread is kept until the instance has ended; elsewhere the next Start stops what was left.
 func (s *Server) run(ctx context.Context, acc account, bin string, o Options) error {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin, "postgres"),
-		arguments(s.dir, s.socket, o.Durable)...)
+		arguments(s.dir, s.socket, o)...)
 	cmd.SysProcAttr, cmd.Dir = acc.attributes(), "/"
 	if !o.Outlive {
 		endWithUs(cmd.SysProcAttr)
@@ -210,7 +212,7 @@ func (s *Server) run(ctx context.Context, acc account, bin string, o Options) er
 }
 
 // arguments are the settings of an instance.
-func arguments(dir, socket string, durable bool) []string {
+func arguments(dir, socket string, o Options) []string {
 	settings := []string{
 		"listen_addresses=", // the socket is the only way in
 		"unix_socket_directories=" + socket,
@@ -221,12 +223,12 @@ func arguments(dir, socket string, durable bool) []string {
 		"log_min_messages=warning",
 		"timezone=UTC",
 	}
-	if !durable {
+	if !o.Durable {
 		settings = append(settings, "fsync=off", "full_page_writes=off", "synchronous_commit=off",
 			"checkpoint_timeout=1h", "max_wal_size=1GB", "autovacuum_naptime=15s")
 	}
 	args := []string{"-D", dir}
-	for _, v := range settings {
+	for _, v := range append(settings, o.Settings...) {
 		args = append(args, "-c", v)
 	}
 	return args

@@ -96,7 +96,7 @@ func startShared(ctx context.Context, acc account, bin string) (*Server, error) 
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)
 	}
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh",
-		append([]string{script, dir, filepath.Join(bin, "postgres")}, arguments(s.dir, dir, false)...)...)
+		append([]string{script, dir, filepath.Join(bin, "postgres")}, arguments(s.dir, dir, Options{})...)...)
 	cmd.SysProcAttr, cmd.Dir = acc.attributes(), "/"
 	if err := cmd.Start(); err != nil { // without our output: "go test" would wait for it to close
 		return nil, fmt.Errorf("shared PostgreSQL: %w", err)

@@ -38,7 +38,7 @@ type Agent struct {
 	link     atomic.Pointer[natsconn.Link] // nil until the agent has joined
 	ops      net.Listener
 	access   httpserver.OpsAccess
-	executor *executor.Executor
+	executor atomic.Pointer[executor.Executor] // nil until the agent has joined
 }
 
 // New reads the settings and opens what it listens on. It waits for nobody: neither for NATS nor for the cluster.
@@ -86,6 +86,11 @@ func (a *Agent) connect(ctx context.Context, known agentconfig.Config, settings 
 	link, err := natsconn.Dial(ctx, settings, natsconn.LinkOptions{
 		Name: name, Inbox: natsauth.Inbox(name), Log: a.tel.Log, Wait: reconnectWait, Early: true,
 		Away: "going on with what is known",
+		Back: func() {
+			if e := a.executor.Load(); e != nil {
+				e.Back()
+			}
+		},
 	})
 	if err != nil {
 		return err
@@ -95,12 +100,15 @@ func (a *Agent) connect(ctx context.Context, known agentconfig.Config, settings 
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "open JetStream")
 	}
-	a.executor, err = executor.New(executor.Config{
+	e, err := executor.New(executor.Config{
 		Tenant: known.Tenant, Cluster: known.Cluster, ClusterID: known.ClusterID, REST: cluster,
 		JetStream: js, Installation: known.Installation, GrantKey: hub, Configs: configs, Holder: holder,
-		RememberedBundles: rememberedBundles,
-		Holds:             hubclient.NewHolds(link.Conn(), hub), Now: time.Now, Log: a.tel.Log,
+		RememberedBundles: rememberedBundles, Timing: executor.Timing{Resend: executor.Heartbeat},
+		Holds: hubclient.NewHolds(link.Conn(), hub), Now: time.Now, Log: a.tel.Log,
 	})
+	if err == nil {
+		a.executor.Store(e)
+	}
 	return err
 }
 

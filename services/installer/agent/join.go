@@ -37,7 +37,7 @@ func (a *Agent) check(ctx context.Context) error {
 // serve serves the cluster, and joins it before where that is to be done.
 func (a *Agent) serve(ctx context.Context) error {
 	if a.cfg.Join == "" {
-		return a.executor.Run(ctx)
+		return a.executor.Load().Run(ctx)
 	}
 	j, err := a.joiner(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (a *Agent) serve(ctx context.Context) error {
 	g.Add("credentials", func(ctx context.Context) error {
 		return credentials.Keep(ctx, a.link.Load().Conn(), hub)
 	})
-	g.Add("executor", a.executor.Run)
+	g.Add("executor", a.executor.Load().Run)
 	return g.Run(ctx)
 }
 

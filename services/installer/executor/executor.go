@@ -69,7 +69,7 @@ type Config struct {
 type Timing struct {
 	Lease   time.Duration // how long a holder that is not heard of stays the holder; default 15 s
 	Renew   time.Duration // how often the holder is heard of; default 3 s
-	Resend  time.Duration // how often the report of the cluster is written again; default 15 s
+	Resend  time.Duration // how often the report of the cluster is written again; default 15 s, Heartbeat of an agent
 	Reread  time.Duration // how often PLANS are read again; default 30 s
 	Resync  time.Duration // how often a scope is looked at although no watch tells of a change; default 5 min
 	Grace   time.Duration // how long a transient failure lasts before it is reported; default 5 s
@@ -120,6 +120,10 @@ func (c Config) check() error {
 	}
 	return nil
 }
+
+// Heartbeat is Timing.Resend of an agent. There may be thousands, and what changes is reported at once: the heartbeat
+// is for what was lost, and says that the holder is there.
+const Heartbeat = time.Minute
 
 // Executor serves one cluster.
 type Executor struct {
@@ -203,6 +207,9 @@ func (e *Executor) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Back says that the hub is reached again: it hears at once that the holder is there.
+func (e *Executor) Back() { e.reporter.Beat() }
 
 // serve makes one round: connect, try for the lease, work while it is held. held reports whether it was.
 func (e *Executor) serve(ctx context.Context, base *kube.Base, lease *kube.Lease) (held bool, err error) {

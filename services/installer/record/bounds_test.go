@@ -89,17 +89,24 @@ func TestClassify(t *testing.T) {
 func TestSpeaks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		heard  time.Duration // before now
-		speaks bool
-		ahead  bool
+		heard     time.Duration // before now
+		heartbeat int           // seconds, as the holder says
+		speaks    bool
+		ahead     bool
 	}{
-		"a moment ago":              {time.Second, true, false},
-		"long ago":                  {record.HolderTimeout, false, false},
-		"another machine's clock":   {-record.ClockTolerance, true, false},
-		"the clock was set back":    {-time.Hour, false, true},
-		"the clock was set forward": {time.Hour, false, false},
+		"a moment ago":              {time.Second, 0, true, false},
+		"a heartbeat ago":           {29 * time.Second, 0, true, false},
+		"long ago":                  {30 * time.Second, 0, false, false},
+		"of one that says more":     {30 * time.Second, 1, false, false},
+		"of one that says less":     {119 * time.Second, 60, true, false},
+		"of that one, long ago":     {120 * time.Second, 60, false, false},
+		"of one that claims years":  {2 * record.MaxHeartbeat, 1 << 40, false, false},
+		"another machine's clock":   {-record.ClockTolerance, 0, true, false},
+		"the clock was set back":    {-time.Hour, 60, false, true},
+		"the clock was set forward": {time.Hour, 60, false, false},
 	} {
-		if speaks, ahead := record.Speaks(start.Add(-c.heard), start); speaks != c.speaks || ahead != c.ahead {
+		speaks, ahead := record.Speaks(start.Add(-c.heard), start, record.Heartbeat(c.heartbeat))
+		if speaks != c.speaks || ahead != c.ahead {
 			t.Errorf("%s: speaks %v, ahead %v", name, speaks, ahead)
 		}
 	}

@@ -3,9 +3,10 @@ package record
 import "time"
 
 const (
-	// HolderTimeout is for how long after a holder's report no other session is accepted. Executors write the
-	// report of their cluster every 15 seconds; one may be lost.
-	HolderTimeout = 30 * time.Second
+	// DefaultHeartbeat is how often a holder writes the report of its cluster that does not say, or says less.
+	DefaultHeartbeat = 15 * time.Second
+	// MaxHeartbeat bounds what is believed of that: a holder that is gone counts as there for two heartbeats.
+	MaxHeartbeat = 5 * time.Minute
 	// ClockTolerance is how far ahead of the database's clock a time may be that the database itself wrote: after a
 	// fail-over another machine's clock counts. What lies further ahead was written before the clock was set back: it
 	// counts as long ago.
@@ -65,11 +66,22 @@ func (h Holder) Classify(c Claim, k Known, speaks bool) Sender {
 	return SenderFormer
 }
 
-// Speaks reports whether a holder that was heard at a time counts as heard of now; ahead is set where that time lies in
-// the future: the clock of the database was set back.
-func Speaks(heard, now time.Time) (speaks, ahead bool) {
+// Heartbeat is how often a holder writes the report of its cluster, as far as what it says of that is believed.
+func Heartbeat(seconds int) time.Duration {
+	if seconds > int(MaxHeartbeat/time.Second) {
+		return MaxHeartbeat
+	}
+	return max(DefaultHeartbeat, time.Duration(seconds)*time.Second)
+}
+
+// HolderTimeout is for how long after a holder's report no other session is accepted: one heartbeat may be lost.
+func HolderTimeout(heartbeat time.Duration) time.Duration { return 2 * heartbeat }
+
+// Speaks reports whether a holder with a heartbeat that was heard at a time counts as heard of now; ahead is set where
+// that time lies in the future: the clock of the database was set back.
+func Speaks(heard, now time.Time, heartbeat time.Duration) (speaks, ahead bool) {
 	if heard.After(now.Add(ClockTolerance)) {
 		return false, true
 	}
-	return now.Sub(heard) < HolderTimeout, false
+	return now.Sub(heard) < HolderTimeout(heartbeat), false
 }

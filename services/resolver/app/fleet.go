@@ -21,6 +21,16 @@ import (
 // fleetEvery is how often rollouts are looked at that wait for time to pass: soaking and deadlines are of minutes.
 const fleetEvery = 2 * time.Second
 
+// fleetRestLeast and fleetRestMost bound the pause after a look at fleet subscriptions. A decision reads what is known
+// of all clusters, so that one for every cluster that says something would cost the square of the fleet: what comes
+// within the pause is decided about together. It is fleetRestShare times as long as the look took; after a quiet time
+// the first news is looked at without it.
+const (
+	fleetRestLeast = 100 * time.Millisecond
+	fleetRestMost  = 2 * time.Second
+	fleetRestShare = 3
+)
+
 // fleetController begins rollouts of fleet subscriptions, and has them go on. Each replica has one: who holds a fleet
 // subscription decides about it, and the versions of streams refuse what was decided upon something older.
 type fleetController struct {
@@ -57,8 +67,16 @@ func (c *fleetController) run(ctx context.Context) error {
 	t := time.NewTicker(fleetEvery)
 	defer t.Stop()
 	for all := true; ; {
+		began := time.Now()
 		if err := c.pass(ctx, all); err != nil && ctx.Err() == nil {
 			c.log.WarnContext(ctx, "cannot look at the fleet subscriptions; trying again", "error", err)
+		}
+		rested := time.NewTimer(min(max(fleetRestShare*time.Since(began), fleetRestLeast), fleetRestMost))
+		select {
+		case <-ctx.Done():
+			rested.Stop()
+			return nil
+		case <-rested.C:
 		}
 		select {
 		case <-ctx.Done():

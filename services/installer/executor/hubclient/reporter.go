@@ -17,6 +17,10 @@ import (
 const (
 	// reportTimeout bounds one write, so that a hub that is away does not hold up the rest.
 	reportTimeout = 5 * time.Second
+	// reportRest is the least time between two writes of what changed: a plan changes much within a moment, and reports
+	// have whole histories, so that one says what many would have said. What changes after a quiet time is written at
+	// once. Each report costs the hub a transaction of some twenty statements.
+	reportRest = 200 * time.Millisecond
 	// reportRetry is the wait after a write that failed.
 	reportRetry = time.Second
 	// factsAgain is how often the report of a cluster has its facts though nothing changes: with the APIs that it
@@ -48,6 +52,7 @@ type Reporter struct {
 	repeated time.Time // when all were last written again because the hub asked for them
 	facts    time.Time // when the facts of the cluster were last accepted
 	changed  chan struct{}
+	beats    chan struct{} // holds one element where the report of the cluster is to be written now
 }
 
 // fitting is a report as it is sent, without its time.
@@ -65,7 +70,7 @@ func NewReporter(h *Hub, log *slog.Logger, resend time.Duration, now func() time
 	return &Reporter{
 		hub: h, log: log, resend: resend, now: now,
 		scopes: map[string]protocol.ScopeReport{}, fits: map[string]fitting{}, sent: map[string]string{},
-		accepted: map[string]protocol.Entry{}, changed: make(chan struct{}, 1),
+		accepted: map[string]protocol.Entry{}, changed: make(chan struct{}, 1), beats: make(chan struct{}, 1),
 	}
 }
 
@@ -86,6 +91,7 @@ func (r *Reporter) Scope(report protocol.ScopeReport) {
 // Cluster takes the newest report of the cluster.
 func (r *Reporter) Cluster(report protocol.ClusterReport) {
 	shorten(&report.Message, maxText)
+	report.HeartbeatSeconds = int(r.resend / time.Second)
 	r.mu.Lock()
 	r.whole = &report
 	r.mu.Unlock()
@@ -157,18 +163,48 @@ func (r *Reporter) wake() {
 func (r *Reporter) Run(ctx context.Context) {
 	again := time.NewTicker(r.resend)
 	defer again.Stop()
+	var wrote time.Time
 	for {
 		beat := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.changed:
+			if !restFor(ctx, time.Until(wrote.Add(reportRest))) {
+				return
+			}
 		case <-again.C:
 			beat = true
+		case <-r.beats:
+			beat = true
 		}
+		wrote = time.Now()
 		if !r.flush(ctx, beat) {
 			r.wakeLater(ctx)
 		}
+	}
+}
+
+// Beat has the report of the cluster written now, whatever was said before: the hub was away.
+func (r *Reporter) Beat() {
+	select {
+	case r.beats <- struct{}{}:
+	default: // it will be
+	}
+}
+
+// restFor waits for d, and returns false where ctx ends before.
+func restFor(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
 	}
 }
 

@@ -26,6 +26,8 @@ type folder struct {
 	log   *eventlog.Log
 	// stops is set when a stop, or the end of one, was folded.
 	stops *atomic.Bool
+	// clusters is set when an event of a cluster was folded.
+	clusters *atomic.Bool
 }
 
 // subject is a natural key of the form cluster/namespace/name.

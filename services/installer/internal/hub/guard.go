@@ -205,10 +205,13 @@ func (h *Hub) markExpiringGrants(ctx context.Context) error {
 	})
 }
 
-// stopDiffers is which messages do not say what the switches now demand.
-const stopDiffers = `stopped <> (
+// stopDiffers is which messages do not say what the switches now demand. Where nothing is stopped, which is nearly
+// always, no switch is looked up for a message: there may be tens of thousands.
+const stopDiffers = `case when exists (select from eventlog.stops where resumed is null)
+	or exists (select from installer.stops) then stopped <> (
 	exists (select from eventlog.stops x where x.resumed is null and x.tenant in ('*', p.tenant))
-	or exists (select from installer.stops x where x.tenant = p.tenant and x.subject in ('fleet', 'cluster/' || p.cluster)))`
+	or exists (select from installer.stops x where x.tenant = p.tenant and x.subject in ('fleet', 'cluster/' || p.cluster)))
+	else stopped end`
 
 // markStopSwitches marks scopes whose message does not say what a loss of commits, a stop, or its end, now demands.
 func (h *Hub) markStopSwitches(ctx context.Context) error {
@@ -239,7 +242,7 @@ func markStops(ctx context.Context, pool *pg.Pool) error {
 	defer cancel()
 	return pool.Tx(ctx, func(tx pgx.Tx) error {
 		return markWhere(ctx, tx, bus.Interactive, `update set generation = d.generation + 1, lane = excluded.lane,
-			not_before = now(), attempts = 0`, stopDiffers+` or exists (select from installer.dirty d
+			not_before = now(), attempts = 0`, `(`+stopDiffers+`) or exists (select from installer.dirty d
 			where d.tenant = p.tenant and d.cluster = p.cluster and d.namespace = p.namespace
 			and d.owner is not null)`)
 	})

@@ -1,7 +1,12 @@
 package hub
 
 import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
 	"github.com/chandler-fleet/chandler/libs/bus"
+	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
@@ -53,5 +58,20 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, f.removalRefused)
 	bus.On(h, f.effectsStopped)
 	bus.On(h, f.effectsResumed)
+	f.noteClusters(h)
 	return h
+}
+
+// noteClusters has it noted that clusters may have changed, where an event of one is folded. The events of what is in
+// clusters are many more.
+func (f folder) noteClusters(h bus.Handlers) {
+	for t, fold := range h {
+		if d, _ := events.Lookup(t); d.Kind != events.KindCluster {
+			continue
+		}
+		h[t] = func(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
+			f.clusters.Store(true)
+			return fold(ctx, tx, e)
+		}
+	}
 }

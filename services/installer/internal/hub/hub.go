@@ -56,6 +56,8 @@ type Hub struct {
 	// stops is set by the fold of a stop, stopped woken once that is committed.
 	stops   atomic.Bool
 	stopped chan struct{}
+	// clusters is set by the fold of an event of a cluster.
+	clusters atomic.Bool
 
 	mu          sync.Mutex
 	withheldWhy map[string]string // why plans are withheld, so that each reason is reported once
@@ -78,7 +80,7 @@ func New(c Config) *Hub {
 		c: c, lanes: lanes, content: newContents(c.Pool, c.Bus, c.Bodies), withheldWhy: map[string]string{},
 		keyID: keys.SignerID(c.Key), stopped: make(chan struct{}, 1),
 	}
-	h.handlers = folder{lanes, c.EventLog, &h.stops}.handlers()
+	h.handlers = folder{lanes, c.EventLog, &h.stops, &h.clusters}.handlers()
 	h.consumer = &bus.Consumer{
 		Name: Consumer, Log: c.EventLog, Pool: c.Pool, Bus: c.Bus, Types: h.handlers.Types(),
 		Handle: h.handlers.Handle, Logger: c.Log, Committed: func(events.Position) {
@@ -86,7 +88,9 @@ func New(c Config) *Hub {
 				signal(h.stopped)
 			}
 			h.lanes.Wake()
-			c.Changed()
+			if h.clusters.Swap(false) {
+				c.Changed()
+			}
 		},
 	}
 	return h

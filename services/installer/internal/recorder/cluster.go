@@ -15,8 +15,9 @@ import (
 func clusterSender(report protocol.ClusterReport) sender {
 	return sender{
 		tenant: report.Tenant, cluster: report.Cluster, id: report.ClusterID, whole: true,
-		claim: record.Claim{Epoch: report.HolderEpoch, Session: report.Session, Sequence: report.Sequence},
-		told:  []told{{report.Seen, report.Proof}, {report.Acted, report.ActedProof}},
+		claim:     record.Claim{Epoch: report.HolderEpoch, Session: report.Session, Sequence: report.Sequence},
+		told:      []told{{report.Seen, report.Proof}, {report.Acted, report.ActedProof}},
+		heartbeat: record.Heartbeat(report.HeartbeatSeconds),
 	}
 }
 

@@ -19,8 +19,8 @@ const (
 	// parallelGets is how many last values are read at a time.
 	parallelGets = 8
 	// lookEvery bounds the pause between two looks at a cluster whose digest stays another one, in reports of it: eight
-	// minutes. A report that is refused for good is never in the digest of what is recorded.
-	lookEvery = 32
+	// minutes where an agent reports. A report that is refused for good is never in the digest of what is recorded.
+	lookEvery = 8
 )
 
 // compare compares the digest over what the stream took of the holder's reports with that over what is recorded. Where

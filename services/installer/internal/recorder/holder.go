@@ -43,14 +43,15 @@ func (w *writer) classifySender(ctx context.Context, tx pgx.Tx, from sender) (k 
 	var now time.Time
 	var recorder int64
 	var sum []byte
+	var heartbeat int
 	err = tx.QueryRow(ctx, `select h.epoch, coalesce(h.session::text, ''), h.budget, nullif(h.heard, '-infinity'), now(),
 		s.epoch, case when $4 then s.sequence else 0 end, h.recorder_epoch, coalesce(h.scopes_session::text, ''), h.scopes,
-		h.scopes_sum
+		h.scopes_sum, h.heartbeat
 		from installer.holders h join installer.holds s using (tenant, cluster_id)
 		where tenant = $1 and cluster_id = $2 and s.session = $3 for update of h`,
 		from.tenant, from.id, from.claim.Session, from.whole).
 		Scan(&h.Epoch, &h.Session, &k.budget, &last, &now, &session.Epoch, &session.Sequence, &recorder, &k.of,
-			&k.scopes.Count, &sum)
+			&k.scopes.Count, &sum, &heartbeat)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return k, errUnregistered(from)
 	}
@@ -63,7 +64,7 @@ func (w *writer) classifySender(ctx context.Context, tx pgx.Tx, from sender) (k 
 	copy(k.scopes.Sum[:], sum)
 	speaks, ahead := last != nil, false
 	if speaks {
-		speaks, ahead = record.Speaks(*last, now)
+		speaks, ahead = record.Speaks(*last, now, record.Heartbeat(heartbeat))
 	}
 	if ahead {
 		w.c.Log.WarnContext(ctx, "the clock of the database was set back: when a holder was heard last is not known",
@@ -83,8 +84,9 @@ func (w *writer) classifySender(ctx context.Context, tx pgx.Tx, from sender) (k 
 func hear(ctx context.Context, tx pgx.Tx, from sender) error {
 	_, err := tx.Exec(ctx, `with s as (update installer.holds set sequence = $4
 			where tenant = $1 and cluster_id = $2 and session = $3)
-		update installer.holders set heard = now() where tenant = $1 and cluster_id = $2 and $5 > 0`,
-		from.tenant, from.id, from.claim.Session, from.claim.Sequence, from.claim.Epoch)
+		update installer.holders set heard = now(), heartbeat = $6 where tenant = $1 and cluster_id = $2 and $5 > 0`,
+		from.tenant, from.id, from.claim.Session, from.claim.Sequence, from.claim.Epoch,
+		int(from.heartbeat/time.Second))
 	return err
 }
 

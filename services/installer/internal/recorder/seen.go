@@ -24,8 +24,10 @@ const compareEvery = time.Minute
 type sender struct {
 	tenant, cluster, id string
 	claim               record.Claim
-	whole               bool // the report is about the cluster as a whole: these have one order within a session
-	told                []told
+	// whole: the report is about the cluster as a whole. These have one order within a session, and a heartbeat.
+	whole     bool
+	heartbeat time.Duration
+	told      []told
 }
 
 // told is a position of the log, with the proof that the hub told of it.

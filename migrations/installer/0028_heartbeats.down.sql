@@ -1,0 +1,1 @@
+alter table installer.holders drop column heartbeat;
