@@ -15,8 +15,14 @@ var coast = []scene{
 	{"Postgres, NATS and the four services start; the catalog is added", (*play).services},
 	{"Three real Kubernetes control planes start: one is hosted, two join by their agents", of(rolling.real)},
 	{"Simulated clusters join, each with an agent of its own", of(rolling.simulated)},
-	{"One fleet subscription brings lighthouse to all: the real ones first, then a tenth, then the rest", of(rolling.everywhere)},
-	{"The publisher releases a version that cannot be installed: the rollout stops in its first wave", of(rolling.stops)},
+	{
+		"One fleet subscription brings lighthouse to all: the real ones first, then a tenth, then the rest",
+		of(rolling.everywhere),
+	},
+	{
+		"The publisher releases a version that cannot be installed: the rollout stops in its first wave",
+		of(rolling.stops),
+	},
 	{"Why it stopped, and where every cluster stands", of(rolling.whyStopped)},
 	{"The rollout that stopped is ended, and the publisher's next version takes its place", of(rolling.mended)},
 	{"The objects in the real clusters", (*play).seen},
@@ -80,7 +86,7 @@ func (p rolling) joins(ctx context.Context, cluster string, flags ...string) err
 	file := handover.ManifestFile(cluster)
 	p.typed(append(args, ">", filepath.Join(p.dir, file))...)
 	var manifest string
-	err := p.await(ctx, "a join token for "+cluster, connectBound, func(ctx context.Context) (_ string, ok bool, _ error) {
+	err := p.await(ctx, "a join token for "+cluster, connectBound, func(ctx context.Context) (string, bool, error) {
 		out, err := p.quiet(ctx, args...)
 		manifest = out
 		return fmt.Sprint(err), err == nil, nil // the installer is a little behind

@@ -29,7 +29,8 @@ func TestAgent(t *testing.T) { //nolint:tparallel // one stack is the subject
 	w.must(err)
 	launch := func(name string) {
 		w.must(w.LaunchAgent(stack.Agent{
-			Name: name, ClusterID: agent.ClusterID, Config: string(document), Kubeconfig: string(w.cluster.Kubeconfig()),
+			Name: name, ClusterID: agent.ClusterID, Config: string(document),
+			Kubeconfig: string(w.cluster.Kubeconfig()),
 		}))
 	}
 	w.must(w.LetAgents(w.ctx, agent.Tenant, agent.ClusterID))

@@ -26,10 +26,10 @@ import (
 )
 
 // TestFaultsOfAgents has a cluster served by an agent that has joined by a token, and harms what is between it and the
-// hub in the middle of installs: the network is cut without a word in both directions, the agent and the services of the
-// hub are killed with SIGKILL, and all reports come again, the last first. At the end is what an install without harm
-// leaves: the same objects in the cluster, and the same events, each once. A run does a part of the harms; make chaos does
-// each at each moment, among them steps of the plan in the cluster. DESIGN D4, D7, D8.
+// hub in the middle of installs: the network is cut without a word in both directions, the agent and the services of
+// the hub are killed with SIGKILL, and all reports come again, the last first. At the end is what an install without
+// harm leaves: the same objects in the cluster, and the same events, each once. A run does a part of the harms; make
+// chaos does each at each moment, among them steps of the plan in the cluster. DESIGN D4, D7, D8.
 func TestFaultsOfAgents(t *testing.T) {
 	t.Parallel()
 	var led leading

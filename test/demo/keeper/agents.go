@@ -39,9 +39,9 @@ func (k *keeper) startSpokes(s *stack.Stack) (err error) {
 	return err
 }
 
-// serveAgents does what people do on clusters for which the demo has a manifest, and what a kubelet does then: it applies
-// the manifest, and runs the program of the pod. The nodes of these clusters run no containers. It ends with ctx, or when
-// what it has started has ended.
+// serveAgents does what people do on clusters for which the demo has a manifest, and what a kubelet does then: it
+// applies the manifest, and runs the program of the pod. The nodes of these clusters run no containers. It ends with
+// ctx, or when what it has started has ended.
 func (k *keeper) serveAgents(ctx context.Context) error {
 	started := map[string]bool{}
 	ticker := time.NewTicker(lookEvery)

@@ -137,8 +137,8 @@ that waits.`,
 	return c
 }
 
-// read is the rollout that is meant, and its fleet subscription, which may be deleted: its rollouts are there still. Where
-// none has begun it says what is waited for, and the rollout has no number.
+// read is the rollout that is meant, and its fleet subscription, which may be deleted: its rollouts are there still.
+// Where none has begun it says what is waited for, and the rollout has no number.
 func (o *chosen) read(ctx context.Context, a *command.Env, c *client.Client, name string) (
 	f fleetmodel.FleetSubscription, r fleetmodel.Rollout, err error,
 ) {

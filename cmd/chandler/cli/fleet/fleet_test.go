@@ -130,8 +130,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestMap: each cluster is one mark, in its wave, by name and in groups of ten; a line fits the screen, and where nobody
-// knows the screen a usual one.
+// TestMap: each cluster is one mark, in its wave, by name and in groups of ten; a line fits the screen, and where
+// nobody knows the screen a usual one.
 func TestMap(t *testing.T) {
 	t.Parallel()
 	members := func(state string, n int) (list []fleetmodel.RolloutCluster) {

@@ -60,8 +60,8 @@ such as those that had the version already, are one more block. It is text, with
 	return c
 }
 
-// notAsked is on how many clusters a fleet subscription is that are in no wave of its rollout. One that was deleted is on
-// none.
+// notAsked is on how many clusters a fleet subscription is that are in no wave of its rollout. One that was deleted is
+// on none.
 func notAsked(
 	ctx context.Context, c *client.Client, f fleetmodel.FleetSubscription, r fleetmodel.Rollout,
 ) (n int, err error) {
@@ -86,8 +86,8 @@ func notAsked(
 	return n, nil
 }
 
-// mapLines draw a rollout. columns are those of the screen, 0 where they are not known; others are clusters that it does
-// not ask.
+// mapLines draw a rollout. columns are those of the screen, 0 where they are not known; others are clusters that it
+// does not ask.
 func mapLines(r fleetmodel.Rollout, others, columns int) []string {
 	name := 0
 	for _, w := range r.Waves {
