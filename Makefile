@@ -106,9 +106,9 @@ demo: ## bring operators from a catalog to two real API servers; CATALOG=<dir> t
 
 .PHONY: demo-fleet
 demo-fleet: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS))
-demo-fleet: ## bring an operator to three real API servers in waves, with a version that stops the rollout
+demo-fleet: ## bring an operator to three real API servers and 200 simulated clusters in waves, with a version that stops the rollout; SPOKES=50 simulates fewer
 	@tools/prepare.sh postgres
-	@$(DEMO) up --fleet
+	@$(DEMO) up --fleet $(if $(SPOKES),--spokes '$(SPOKES)')
 
 .PHONY: demo-down
 demo-down: ## stop what make demo left running

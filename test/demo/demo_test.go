@@ -15,46 +15,55 @@ import (
 	"github.com/chandler-fleet/chandler/test/internal/gotool"
 )
 
-func readme(t *testing.T) string {
+// document is the text of a document of the repository.
+func document(t *testing.T, name string) string {
 	t.Helper()
 	root, err := gotool.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
 }
 
-// The README lists the scenes of the demo: all of them, in their order, in their words.
-func TestReadmeListsTheScenes(t *testing.T) {
-	text := readme(t)
-	_, text, found := strings.Cut(text, "## Two commands")
-	if !found {
-		t.Fatal("README.md has no section on the two commands")
-	}
-	text, _, _ = strings.Cut(text, "\n## ")
-	// A point may go on in the next line, indented.
-	text = regexp.MustCompile(`\n {2,}(\S)`).ReplaceAllString(text, " $1")
-	var listed []string
-	for _, match := range regexp.MustCompile(`(?m)^\d+\. (.*?)[,.]?$`).FindAllStringSubmatch(text, -1) {
-		listed = append(listed, match[1])
-	}
-	if len(listed) != len(harbour) {
-		t.Errorf("the README lists %d scenes, the demo has %d", len(listed), len(harbour))
-	}
-	for i, s := range harbour {
-		if i < len(listed) && listed[i] != s.title {
-			t.Errorf("scene %d is %q and in the README %q", i+1, s.title, listed[i])
+// Documents list the scenes of each demo: all of them, in their order, in their words.
+func TestDocumentsListTheScenes(t *testing.T) {
+	for _, c := range []struct {
+		document, section string
+		scenes            []scene
+	}{
+		{"README.md", "## Two commands", harbour},
+		{"docs/fleet.md", "## The demo", coast},
+	} {
+		_, text, found := strings.Cut(document(t, c.document), c.section)
+		if !found {
+			t.Errorf("%s has no section %q", c.document, c.section)
+			continue
+		}
+		text, _, _ = strings.Cut(text, "\n## ")
+		// A point may go on in the next line, indented.
+		text = regexp.MustCompile(`\n {2,}(\S)`).ReplaceAllString(text, " $1")
+		var listed []string
+		for _, match := range regexp.MustCompile(`(?m)^\d+\. (.*?)[,.]?$`).FindAllStringSubmatch(text, -1) {
+			listed = append(listed, match[1])
+		}
+		if len(listed) != len(c.scenes) {
+			t.Errorf("%s lists %d scenes, the demo has %d", c.document, len(listed), len(c.scenes))
+		}
+		for i, s := range c.scenes {
+			if i < len(listed) && listed[i] != s.title {
+				t.Errorf("scene %d is %q and in %s %q", i+1, s.title, c.document, listed[i])
+			}
 		}
 	}
 }
 
 // The recording in the README is one of the demo as it is.
 func TestRecordingShowsTheScenes(t *testing.T) {
-	if !strings.Contains(readme(t), "docs/demo.svg") {
+	if !strings.Contains(document(t, "README.md"), "docs/demo.svg") {
 		t.Error("README.md does not show docs/demo.svg")
 	}
 	root, err := gotool.Root()

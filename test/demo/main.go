@@ -13,7 +13,7 @@ import (
 	"github.com/chandler-fleet/chandler/test/internal/gotool"
 )
 
-const usage = `usage: demo up [--catalog dir | --fleet] [--record file.svg] [--dir d]
+const usage = `usage: demo up [--catalog dir | --fleet [--spokes n]] [--record file.svg] [--dir d]
        demo down [--dir d]`
 
 // settings are what the command line says.
@@ -21,7 +21,8 @@ type settings struct {
 	dir     string // where state, logs and the copy of the catalog lie
 	catalog string // "" takes the one that ships with Chandler
 	record  string // file that takes a recording; "" is none
-	fleet   bool   // three clusters and a rollout
+	fleet   bool   // three real clusters, simulated ones, and a rollout
+	spokes  int    // how many are simulated
 }
 
 func main() {
@@ -47,7 +48,8 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&s.dir, "dir", filepath.Join(root, ".demo"), "where state and logs lie")
 	flags.StringVar(&s.catalog, "catalog", "", "catalog directory; the one that ships with Chandler without it")
 	flags.StringVar(&s.record, "record", "", "file that takes a recording of the scenes, as SVG")
-	flags.BoolVar(&s.fleet, "fleet", false, "a rollout over three clusters, with a version that stops it")
+	flags.BoolVar(&s.fleet, "fleet", false, "a rollout over three real clusters and simulated ones, with a version that stops it")
+	flags.IntVar(&s.spokes, "spokes", defaultSpokes, "with --fleet: how many clusters are simulated")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -56,6 +58,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if s.fleet && s.catalog != "" {
 		return errors.New("--fleet has a catalog of its own: leave --catalog out")
+	}
+	if s.spokes < 1 || s.spokes > mostSpokes {
+		return fmt.Errorf("--spokes %d: want 1 to %d", s.spokes, mostSpokes)
 	}
 	if s.catalog != "" {
 		if s.catalog, err = filepath.Abs(s.catalog); err != nil {

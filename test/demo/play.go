@@ -21,6 +21,8 @@ const (
 	connectBound = time.Minute
 	indexBound   = 5 * time.Minute // a catalog of hundreds of packages may be given
 	installBound = 2 * time.Minute
+	spokesBound  = 5 * time.Minute  // as simspokes itself
+	rolloutBound = 10 * time.Minute // of some hundreds of clusters, on a busy machine
 )
 
 // namespace is where the demo's operators live on both clusters.
@@ -36,7 +38,8 @@ type play struct {
 
 	keeper   *proc.Process
 	words    *follower
-	names    []string // of the clusters
+	names    []string // of the clusters, without those that are simulated
+	spokes   int      // how many are simulated
 	clusters handover.Clusters
 
 	catalogDir string // copy of the catalog that changes in the course of the demo
@@ -181,16 +184,20 @@ func (p *play) register(ctx context.Context) error {
 		}
 	}
 	for _, name := range p.names {
-		err := p.await(ctx, name+" is connected", connectBound, func(ctx context.Context) (string, bool, error) {
-			var c struct{ State, Message string }
-			err := p.api.Get(ctx, "/api/v1/clusters/"+name, &c)
-			return c.State + " " + c.Message, c.State == "Connected", err
-		})
-		if err != nil {
+		if err := p.connected(ctx, name); err != nil {
 			return err
 		}
 	}
 	return p.run(ctx, "cluster", "list")
+}
+
+// connected waits until a cluster is.
+func (p *play) connected(ctx context.Context, name string) error {
+	return p.await(ctx, name+" is connected", connectBound, func(ctx context.Context) (string, bool, error) {
+		var c struct{ State, Message string }
+		err := p.api.Get(ctx, "/api/v1/clusters/"+name, &c)
+		return c.State + " " + c.Message, c.State == "Connected", err
+	})
 }
 
 func (p *play) suppose(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +26,8 @@ func up(ctx context.Context, s settings) (err error) {
 	}
 	headline := "Chandler, the demo: two clusters, one catalog, and what is decided between them."
 	if s.fleet {
-		headline = "Chandler, the demo of a fleet: three clusters, one intent, and a version that stops itself."
+		headline = fmt.Sprintf("Chandler, the demo of a fleet: %d clusters, one intent, and a version that stops itself.",
+			len(handover.FleetNames)+s.spokes)
 	}
 	n.line(headline)
 	if err := down(ctx, s.dir); err != nil {
@@ -35,7 +37,7 @@ func up(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	playing, fail := context.WithCancelCause(ctx)
-	w, err := openWorkshop(n, fail)
+	w, err := openWorkshop(n, fail, s.fleet)
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func up(ctx context.Context, s settings) (err error) {
 	}()
 	p := &play{narrator: n, workshop: w, dir: s.dir, names: handover.ClusterNames}
 	if s.fleet {
-		p.names = handover.FleetNames
+		p.names, p.spokes = handover.FleetNames, s.spokes
 	}
 	err = p.all(playing, s)
 	// Why everything was ended says more than what was under way then.
@@ -79,9 +81,13 @@ func abandon(ctx context.Context, n *narrator, dir string, err error) error {
 
 // startKeeper starts the process that owns everything from now on.
 func (p *play) startKeeper() error {
+	args := []string{"keep", p.dir, p.bin}
+	if p.spokes > 0 {
+		args = []string{"fleet", strconv.Itoa(p.spokes), p.dir, p.bin}
+	}
 	keeper, err := proc.Start(proc.Spec{
 		Name: "keeper", Path: filepath.Join(p.bin, "keeper"), Env: os.Environ(),
-		Args: append([]string{"keep", p.dir, p.bin}, p.names...),
+		Args: append(args, p.names...),
 		Dir:  p.root, Log: filepath.Join(p.dir, handover.ProgressFile), Outlive: true,
 	})
 	if err != nil {
@@ -128,10 +134,11 @@ func down(ctx context.Context, dir string) error {
 
 // farewell says what is there to be used.
 func (p *play) farewell(s settings) error {
-	suppose := "chandler plan --cluster west -f "
+	suppose, operators := "chandler plan --cluster west -f ", "chandler get operators"
 	switch {
 	case s.fleet:
-		suppose = "chandler fleet rollouts lighthouse"
+		operators = "chandler status"
+		suppose = "chandler fleet map lighthouse"
 	case s.catalog == "":
 		suppose += quote([]string{filepath.Join(p.root, "examples", "demo", "east.yaml")})
 	default: // what east has, on west
@@ -151,7 +158,7 @@ func (p *play) farewell(s settings) error {
 	p.say("Commands to try, and one to end it:")
 	for _, command := range []string{
 		". " + quote([]string{env}),
-		"chandler get operators",
+		operators,
 		suppose,
 		"chandler events --follow",
 		"make demo-down",

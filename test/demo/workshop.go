@@ -19,8 +19,9 @@ const keeperPackage = "github.com/chandler-fleet/chandler/test/demo/keeper"
 // workshop compiles what the demo runs, in the order in which it can be shown: the command line tool, the services, and
 // beside both, with what they leave of the processors, the programs of the clusters.
 type workshop struct {
-	n   *narrator
-	bin string
+	n     *narrator
+	bin   string
+	fleet bool // agents and simulated clusters, too
 
 	mu       sync.Mutex
 	clusters string // how far the programs of the clusters are; "" is done
@@ -31,12 +32,12 @@ type workshop struct {
 }
 
 // openWorkshop puts programs into the cache, so that they are compiled and linked once.
-func openWorkshop(n *narrator, fail context.CancelCauseFunc) (*workshop, error) {
+func openWorkshop(n *narrator, fail context.CancelCauseFunc, fleet bool) (*workshop, error) {
 	cache, err := gotool.Cache()
 	if err != nil {
 		return nil, err
 	}
-	w := &workshop{n: n, bin: filepath.Join(cache, "demo", "bin"), fail: fail}
+	w := &workshop{n: n, bin: filepath.Join(cache, "demo", "bin"), fail: fail, fleet: fleet}
 	n.bin, n.behind = w.bin, w.progress
 	return w, nil
 }
@@ -79,7 +80,11 @@ func (w *workshop) open(ctx context.Context) error {
 
 // compiled tells whether every program was compiled before; it may have to be brought up to date.
 func (w *workshop) compiled() bool {
-	for _, program := range []string{"chandler", "keeper", "gateway"} {
+	programs := []string{"chandler", "keeper", "gateway"}
+	if w.fleet {
+		programs = append(programs, "chandler-agent", "simspokes")
+	}
+	for _, program := range programs {
 		if _, err := os.Stat(filepath.Join(w.bin, program)); err != nil {
 			return false
 		}
@@ -88,7 +93,11 @@ func (w *workshop) compiled() bool {
 }
 
 func (w *workshop) services() []string {
-	return append([]string{keeperPackage}, gotool.Services...)
+	all := append([]string{keeperPackage}, gotool.Services...)
+	if w.fleet {
+		all = append(all, gotool.Agent, gotool.SimulatedSpokes)
+	}
+	return all
 }
 
 // compileServices is the second part, after something was shown.

@@ -28,7 +28,10 @@ func TestAgent(t *testing.T) { //nolint:tparallel // one stack is the subject
 	document, err := agent.Encode()
 	w.must(err)
 	launch := func(name string) {
-		w.must(w.LaunchAgent(name, agent.ClusterID, string(document), string(w.cluster.Kubeconfig())))
+		w.must(w.LaunchAgent(stack.Agent{
+			Name: name, ClusterID: agent.ClusterID, Config: string(document),
+			Kubeconfig: string(w.cluster.Kubeconfig()),
+		}))
 	}
 	w.must(w.LetAgents(w.ctx, agent.Tenant, agent.ClusterID))
 	w.readyAgain()

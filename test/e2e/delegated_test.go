@@ -75,12 +75,12 @@ func TestDelegated(t *testing.T) { //nolint:tparallel // one stack is the subjec
 }
 
 // chandler runs the command line as a person does.
-func (d *delegated) chandler(args ...string) (said string, err error) {
-	d.t.Helper()
+func (w *world) chandler(args ...string) (said string, err error) {
+	w.t.Helper()
 	var out, errOut bytes.Buffer
-	cmd := exec.CommandContext(d.ctx, filepath.Join(d.Bin(), "chandler"), args...)
-	cmd.Env = append(os.Environ(), "HOME="+d.t.TempDir(), "CHANDLER_URL="+d.Stack.URL(),
-		"CHANDLER_TOKEN="+d.Client.Token)
+	cmd := exec.CommandContext(w.ctx, filepath.Join(w.Bin(), "chandler"), args...)
+	cmd.Env = append(os.Environ(), "HOME="+w.t.TempDir(), "CHANDLER_URL="+w.Stack.URL(),
+		"CHANDLER_TOKEN="+w.Client.Token)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err = cmd.Run(); err != nil {
 		err = fmt.Errorf("chandler %s: %w: %s", strings.Join(args, " "), err, errOut.String())

@@ -68,7 +68,7 @@ func TestFaults(t *testing.T) {
 	for _, harms := range slices.Concat(chaos.Some(t, 4, kills...), chaos.Some(t, 2, losses...)) {
 		w.disturbedByAll(want, harms)
 	}
-	w.disturbed(want, []harm{{"kill-nats-server", "installplan.proposed.v1", func() {
+	w.disturbed(want, []harm{{name: "kill-nats-server", moment: "installplan.proposed.v1", do: func() {
 		w.Kill("nats-server")
 		w.must(w.StartNATS(w.ctx))
 	}}})
@@ -78,6 +78,15 @@ func TestFaults(t *testing.T) {
 type harm struct {
 	name, moment string
 	do           func()
+	steps        int // instead of moment: as soon as so many steps are done in the cluster, by its step logs
+}
+
+// when names the moment.
+func (h harm) when() string {
+	if h.steps > 0 {
+		return fmt.Sprintf("step-%d", h.steps)
+	}
+	return h.moment
 }
 
 // turned pairs each moment with another part. Over all of its turns, as many as there are parts, it makes every pair
@@ -85,7 +94,7 @@ type harm struct {
 func turned(turn int, what string, moments, parts []string, of func(part string) func()) (all []harm) {
 	for i, moment := range moments {
 		part := parts[(turn+i)%len(parts)]
-		all = append(all, harm{what + "-" + strings.ToLower(part), moment, of(part)})
+		all = append(all, harm{name: what + "-" + strings.ToLower(part), moment: moment, do: of(part)})
 	}
 	return all
 }
@@ -126,10 +135,10 @@ func (w *world) disturbed(want outcome, harms []harm) {
 	w.t.Helper()
 	var told []string
 	for _, h := range harms {
-		told = append(told, h.name+" at "+h.moment)
+		told = append(told, h.name+" at "+h.when())
 	}
 	what := strings.Join(told, ", ")
-	family, _, _ := strings.Cut(harms[0].moment, ".v")
+	family, _, _ := strings.Cut(harms[0].when(), ".v")
 	namespace := harms[0].name + "-" + strings.ReplaceAll(family, ".", "-")
 	begin := time.Now()
 	got := w.install(namespace, harms...)
@@ -151,6 +160,11 @@ func (w *world) install(namespace string, harms ...harm) outcome {
 	go func() {
 		defer close(done)
 		for _, h := range harms {
+			if h.steps > 0 {
+				w.whenStepped(namespace, h.steps)
+				h.do()
+				continue
+			}
 			w.harmWhen(begin, namespace, func(seen map[string]bool) bool {
 				if !seen[h.moment] {
 					return false

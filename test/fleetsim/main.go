@@ -20,7 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/test/fleetsim/spokes"
 	"github.com/chandler-fleet/chandler/test/stack"
 )
 
@@ -69,16 +69,19 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, agents.Close()) }()
 	only := &slog.HandlerOptions{Level: o.level}
-	fleet := newSpokes(o.clusters, slog.New(slog.NewTextHandler(agents, only)))
+	names := make([]string, o.clusters)
+	for i := range names {
+		names[i] = fmt.Sprintf("spoke-%04d", i)
+	}
+	fleet := spokes.New(names, slog.New(slog.NewTextHandler(agents, only)))
 	fmt.Fprintf(out, "fleetsim: %d clusters, operators on each: %d\n", o.clusters, o.operators)
-	hub, err := stack.Start(ctx, stack.Options{Dir: o.dir, Bin: o.bin, Durable: true, Settings: o.settings()})
+	hub, err := stack.Start(ctx, stack.Options{
+		Dir: o.dir, Bin: o.bin, Durable: true, Operator: true, Settings: o.settings(),
+	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, fleet.stop(), hub.Stop()) }()
-	if err := hub.LetAgents(ctx, events.DefaultTenant, fleet.ids()...); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, fleet.Stop(), hub.Stop()) }()
 	record, err := pgx.Connect(ctx, hub.Postgres().AdminURL())
 	if err != nil {
 		return err

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/chandler-fleet/chandler/test/fleetsim/spokes"
 	"github.com/chandler-fleet/chandler/test/stack"
 )
-
-// lookEvery is how often is looked whether a scene has come to its end.
-const lookEvery = 200 * time.Millisecond
 
 // idleFor is how long nothing happens while what a hub at rest needs is measured.
 const idleFor = 30 * time.Second
@@ -25,7 +24,7 @@ type play struct {
 	hub     *stack.Stack
 	api     stack.Client
 	record  *pgx.Conn // of the database's administrator
-	fleet   *spokes
+	fleet   *spokes.Fleet
 	catalog string
 }
 
@@ -81,30 +80,16 @@ func (p *play) show(title string, before, after usage) {
 	fmt.Fprintf(p.out, "  processor seconds: %s\n  megabytes:         %s\n", byPart, ofParts)
 }
 
-// until waits until look says that all is there.
-func until(ctx context.Context, look func(context.Context) (state string, ok bool, err error)) error {
-	state := "nothing was seen yet"
-	for {
-		now, ok, err := look(ctx)
-		if err == nil && ok {
-			return nil
-		}
-		if err != nil {
-			now = err.Error()
-		}
-		if ctx.Err() == nil {
-			state = now
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w; last seen: %s", context.Cause(ctx), state)
-		case <-time.After(lookEvery):
-		}
+// ring has one cluster of a hundred as a canary.
+func ring(name string) map[string]string {
+	if strings.HasSuffix(name, "00") {
+		return map[string]string{"ring": "canary"}
 	}
+	return map[string]string{"ring": "main"}
 }
 
 func (p *play) connect(ctx context.Context) error {
-	if err := p.fleet.register(ctx, p.hub); err != nil {
+	if err := p.fleet.Join(ctx, p.api, ring); err != nil {
 		return err
 	}
 	return p.connected(ctx)
@@ -112,7 +97,7 @@ func (p *play) connect(ctx context.Context) error {
 
 // connected waits until all clusters are.
 func (p *play) connected(ctx context.Context) error {
-	return until(ctx, func(ctx context.Context) (string, bool, error) {
+	return spokes.Until(ctx, func(ctx context.Context) (string, bool, error) {
 		n, err := p.count(ctx, `select count(*) from installer.observations where state->>'state' = 'Connected'`)
 		return fmt.Sprintf("%d of %d clusters are connected", n, p.clusters), n == p.clusters, err
 	})
@@ -168,7 +153,7 @@ func (p *play) subscribe(ctx context.Context, pkg string) error {
 
 // rolledOut waits until a rollout has succeeded.
 func (p *play) rolledOut(ctx context.Context, pkg string, number int) error {
-	return until(ctx, func(ctx context.Context) (string, bool, error) {
+	return spokes.Until(ctx, func(ctx context.Context) (string, bool, error) {
 		var list struct {
 			Items []struct {
 				Number int
@@ -222,7 +207,7 @@ const natsPart = "nats-server"
 
 // heardSince waits until every cluster was heard of after a time.
 func (p *play) heardSince(ctx context.Context, began time.Time) error {
-	return until(ctx, func(ctx context.Context) (string, bool, error) {
+	return spokes.Until(ctx, func(ctx context.Context) (string, bool, error) {
 		n, err := p.count(ctx, `select count(*) from installer.holders where heard > $1`, began)
 		return fmt.Sprintf("%d of %d clusters were heard of", n, p.clusters), n == p.clusters, err
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/natsjwt"
 )
 
 // secrets are made anew for every stack.
@@ -45,7 +46,7 @@ func newSecrets() (secrets, error) {
 		}
 	}
 	users := map[string]string{}
-	for _, u := range append(natsauth.ServiceUsers(), natsauth.User{Name: Test}) {
+	for _, u := range append(natsauth.ServiceUsers(), tester()) {
 		if users[u.Name], err = natsconn.NewSeed(); err != nil {
 			return secrets{}, err
 		}
@@ -64,4 +65,18 @@ func newSecrets() (secrets, error) {
 		catalogIdentity:  catalogs.String(),
 		catalogRecipient: catalogs.Recipient().String(),
 	}, nil
+}
+
+// newOperator makes NATS in operator mode, as `chandler keys nats --jwt` does. The server keeps in a directory who
+// joins.
+func newOperator(directory string) (*natsjwt.Installation, error) {
+	keys, err := natsjwt.MakeKeys()
+	if err != nil {
+		return nil, err
+	}
+	if keys.Users[Test], err = natsconn.NewSeed(); err != nil {
+		return nil, err
+	}
+	made, err := keys.Installation(directory, tester())
+	return &made, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/migrate"
 	"github.com/chandler-fleet/chandler/libs/natsauth"
 	"github.com/chandler-fleet/chandler/libs/natsconn"
+	"github.com/chandler-fleet/chandler/libs/natsjwt"
 	"github.com/chandler-fleet/chandler/libs/pg/pglocal"
 	"github.com/chandler-fleet/chandler/test/internal/proc"
 )
@@ -46,6 +47,8 @@ type Options struct {
 	Token    string                // of the administrator; "" makes one
 	Tell     func(line string)     // takes a line for each step; nil: nothing
 	Env      func(string) []string // further environment of a service; nil: none
+	// Operator has NATS in operator mode, where agents join by tokens. Without it users stand in its configuration.
+	Operator bool
 
 	bound time.Duration // of the start; default startTimeout
 }
@@ -60,7 +63,8 @@ type Stack struct {
 	apis     map[string]string // addresses of further gateways
 	ops      map[string]string
 	running  map[string]*proc.Process
-	agents   []natsauth.User // of clusters that agents serve
+	agents   []natsauth.User       // of clusters that agents serve; none in operator mode, where they join
+	operator *natsjwt.Installation // nil: NATS is not in operator mode
 }
 
 // Start brings everything up and returns when every service is ready. ctx bounds the start only; what has to be
@@ -103,6 +107,11 @@ func (s *Stack) start(ctx context.Context) error {
 func (s *Stack) prepare(context.Context) (err error) {
 	if s.secrets, err = newSecrets(); err != nil {
 		return err
+	}
+	if s.opts.Operator {
+		if s.operator, err = newOperator(s.file("nats-accounts")); err != nil {
+			return err
+		}
 	}
 	if s.opts.Token != "" {
 		s.secrets.token = s.opts.Token
@@ -183,7 +192,7 @@ func (s *Stack) StartNATS(ctx context.Context) error {
 		return err
 	}
 	args := []string{
-		"--config", s.file("nats-users.conf"), "--addr", "127.0.0.1", "--port", fmt.Sprint(s.natsPort), "--jetstream",
+		"--config", s.file(natsUsers), "--addr", "127.0.0.1", "--port", fmt.Sprint(s.natsPort), "--jetstream",
 		"--store_dir", s.file("nats"),
 	}
 	if err := s.run(natsServer, filepath.Join(s.opts.Bin, natsServer), args, os.Environ()); err != nil {
@@ -201,9 +210,18 @@ func (s *Stack) StartNATS(ctx context.Context) error {
 // Test is a user of NATS that may do everything: a test that does harm.
 const Test = "test"
 
+// tester is the user Test.
+func tester() natsauth.User { return natsauth.User{Name: Test, Permissions: natsauth.Everything()} }
+
+// natsUsers is the server's configuration, with who may do what.
+const natsUsers = "nats-users.conf"
+
 // writeUsers writes who may do what on NATS, as `chandler keys nats` does.
 func (s *Stack) writeUsers() error {
-	users := append(natsauth.ServiceUsers(), natsauth.User{Name: Test, Permissions: natsauth.Everything()})
+	if s.operator != nil {
+		return os.WriteFile(s.file(natsUsers), []byte(s.operator.Config), 0o644)
+	}
+	users := append(natsauth.ServiceUsers(), tester())
 	for i := range users {
 		public, err := natsconn.PublicKey(s.secrets.nats[users[i].Name])
 		if err != nil {
@@ -211,7 +229,7 @@ func (s *Stack) writeUsers() error {
 		}
 		users[i].NKey = public
 	}
-	return os.WriteFile(s.file("nats-users.conf"), []byte(natsauth.Config(append(users, s.agents...))), 0o644)
+	return os.WriteFile(s.file(natsUsers), []byte(natsauth.Config(append(users, s.agents...))), 0o644)
 }
 
 // Processes are the pids of the parts that run, by name; Postgres is the one that started its others.
@@ -227,12 +245,20 @@ func (s *Stack) Processes() map[string]int {
 
 // ConnectNATS connects to NATS as a user of libs/natsauth.
 func (s *Stack) ConnectNATS(user string) (*nats.Conn, error) {
-	access := natsconn.Settings{NKeySeed: s.secrets.nats[user]}
+	access := s.identity(user)
 	options, err := access.Options()
 	if err != nil {
 		return nil, err
 	}
 	return nats.Connect(s.NATSURL(), append(options, nats.CustomInboxPrefix(natsauth.Inbox(user)))...)
+}
+
+// identity is who a user of libs/natsauth is to NATS.
+func (s *Stack) identity(user string) natsconn.Settings {
+	if s.operator != nil {
+		return natsconn.Settings{Credentials: s.operator.Creds[user]}
+	}
+	return natsconn.Settings{NKeySeed: s.secrets.nats[user]}
 }
 
 func (s *Stack) startServices(ctx context.Context) error {
@@ -301,7 +327,8 @@ func (s *Stack) env(name string) []string {
 	env := append(os.Environ(),
 		"CHANDLER_DATABASE_URL="+s.postgres.RoleURL(migrate.Role(events.Writer(service))),
 		"CHANDLER_NATS_URL="+s.NATSURL(),
-		"CHANDLER_NATS_NKEY_SEED="+s.secrets.nats[service],
+		"CHANDLER_NATS_NKEY_SEED="+s.identity(service).NKeySeed,
+		"CHANDLER_NATS_CREDENTIALS="+s.identity(service).Credentials,
 		"CHANDLER_OPS_LISTEN="+s.ops[name],
 		"CHANDLER_LOG_FORMAT=text",
 	)
@@ -321,6 +348,9 @@ func (s *Stack) env(name string) []string {
 	case "installer":
 		env = append(env, "CHANDLER_CREDENTIALS_IDENTITY="+s.secrets.identity, "CHANDLER_GRANT_KEY="+s.secrets.grantKey,
 			"CHANDLER_CLUSTERS_ON_THIS_MACHINE=true")
+		if s.operator != nil {
+			env = append(env, "CHANDLER_NATS_AGENTS="+s.operator.Authority)
+		}
 	}
 	if s.opts.Env != nil {
 		env = append(env, s.opts.Env(service)...)

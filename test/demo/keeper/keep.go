@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chandler-fleet/chandler/test/demo/internal/handover"
+	"github.com/chandler-fleet/chandler/test/internal/proc"
 	"github.com/chandler-fleet/chandler/test/stack"
 	"github.com/chandler-fleet/chandler/test/testcluster"
 	"github.com/chandler-fleet/chandler/test/testcluster/binaries"
@@ -24,15 +25,18 @@ type keeper struct {
 	dir, bin string
 	names    []string  // of the clusters
 	out      io.Writer // the progress file
+	fleet    bool      // agents join, and there are simulated clusters
+	spokes   int       // how many
 
-	mu       sync.Mutex
-	stack    *stack.Stack
-	clusters []*testcluster.Cluster
+	mu        sync.Mutex
+	stack     *stack.Stack
+	clusters  []*testcluster.Cluster
+	simulated *proc.Process // plays the simulated clusters
 }
 
 // keep starts everything, says so, and holds it until ctx ends.
-func keep(ctx context.Context, dir, bin string, names []string) (err error) {
-	k := &keeper{dir: dir, bin: bin, names: names, out: os.Stdout}
+func keep(ctx context.Context, k *keeper) (err error) {
+	k.out = os.Stdout
 	defer func() { err = errors.Join(err, k.stop()) }()
 	group, starting := errgroup.WithContext(ctx)
 	group.Go(func() error { return k.startStack(starting) })
@@ -43,13 +47,16 @@ func keep(ctx context.Context, dir, bin string, names []string) (err error) {
 		}
 		return err
 	}
+	if k.fleet {
+		return k.serveAgents(ctx)
+	}
 	<-ctx.Done()
 	return nil
 }
 
 func (k *keeper) startStack(ctx context.Context) error {
 	s, err := stack.Start(ctx, stack.Options{
-		Dir: filepath.Join(k.dir, "stack"), Bin: k.bin, Durable: true,
+		Dir: filepath.Join(k.dir, "stack"), Bin: k.bin, Durable: true, Operator: k.fleet,
 		Tell: func(line string) { fmt.Fprintln(k.out, line) },
 	})
 	if err != nil {
@@ -58,6 +65,11 @@ func (k *keeper) startStack(ctx context.Context) error {
 	k.mu.Lock()
 	k.stack = s
 	k.mu.Unlock()
+	if k.fleet {
+		if err := k.startSpokes(s); err != nil {
+			return err
+		}
+	}
 	return handover.Write(k.dir, handover.StackFile, handover.Stack{URL: s.URL(), Token: s.Token()})
 }
 
@@ -116,6 +128,9 @@ func (k *keeper) stop() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var errs []error
+	if k.simulated != nil {
+		k.simulated.Kill()
+	}
 	for _, c := range k.clusters {
 		errs = append(errs, c.Stop())
 	}

@@ -8,6 +8,9 @@ const CLI = modulePrefix + "cmd/chandler"
 // Agent is the executor of one cluster as a program of its own.
 const Agent = modulePrefix + "services/installer/chandler-agent"
 
+// SimulatedSpokes plays clusters for a hub.
+const SimulatedSpokes = modulePrefix + "test/fleetsim/simspokes"
+
 // Services are what a running Chandler consists of: nats-server as its authors ship it, in the version that the
 // workspace pins, and the four services.
 var Services = []string{

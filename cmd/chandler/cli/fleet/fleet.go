@@ -26,7 +26,7 @@ reaches them wave by wave, and halts by itself when more clusters fail than it a
 a document of kind FleetSubscription, and shown and deleted by chandler get, describe and delete fleetsubscription.`,
 	}
 	c.AddCommand(statusCommand(a), rolloutsCommand(a), whyCommand(a), previewCommand(a), diffCommand(a),
-		treeCommand(a), historyCommand(a),
+		treeCommand(a), mapCommand(a), historyCommand(a),
 		pauseCommand(a), resumeCommand(a), promoteCommand(a), passGateCommand(a), abortCommand(a), skipCommand(a),
 		retryCommand(a), budgetCommand(a))
 	return c
@@ -137,28 +137,37 @@ that waits.`,
 	return c
 }
 
-// maxListed bounds the clusters that status names: a wave of a thousand that fails has one reason.
-const maxListed = 20
-
-func status(ctx context.Context, a *command.Env, c *client.Client, name string, o *chosen) error {
-	f, err := c.FleetSubscription(ctx, name)
-	deleted := client.IsStatus(err, http.StatusNotFound) // its rollouts are there still
+// read is the rollout that is meant, and its fleet subscription, which may be deleted: its rollouts are there still.
+// Where none has begun it says what is waited for, and the rollout has no number.
+func (o *chosen) read(ctx context.Context, a *command.Env, c *client.Client, name string) (
+	f fleetmodel.FleetSubscription, r fleetmodel.Rollout, err error,
+) {
+	f, err = c.FleetSubscription(ctx, name)
+	deleted := client.IsStatus(err, http.StatusNotFound)
 	if err != nil && !deleted {
-		return err
+		return f, r, err
 	}
 	if f.Status.Rollout == nil && o.number == 0 && !deleted {
 		text := kinds.WaitsText(f.Status.WaitsFor)
 		if text == "" {
-			return a.Say("fleetsubscription/%s: no rollout has begun yet", name)
+			return f, r, a.Say("fleetsubscription/%s: no rollout has begun yet", name)
 		}
-		return a.Say("fleetsubscription/%s: no rollout has begun: it waits for %s", name, text)
+		return f, r, a.Say("fleetsubscription/%s: no rollout has begun: it waits for %s", name, text)
 	}
-	r, err := o.ref(ctx, c, name)
+	ref, err := o.ref(ctx, c, name)
 	if err != nil {
-		return err
+		return f, r, err
 	}
-	now, err := c.Rollout(ctx, r)
-	if err != nil {
+	r, err = c.Rollout(ctx, ref)
+	return f, r, err
+}
+
+// maxListed bounds the clusters that status names: a wave of a thousand that fails has one reason.
+const maxListed = 20
+
+func status(ctx context.Context, a *command.Env, c *client.Client, name string, o *chosen) error {
+	f, now, err := o.read(ctx, a, c, name)
+	if err != nil || now.Number == 0 {
 		return err
 	}
 	p := printer.NewPage(a.Out, a.Now)

@@ -129,3 +129,65 @@ func TestTold(t *testing.T) {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
+
+// TestMap: each cluster is one mark, in its wave, by name and in groups of ten; a line fits the screen, and where
+// nobody knows the screen a usual one.
+func TestMap(t *testing.T) {
+	t.Parallel()
+	members := func(state string, n int) (list []fleetmodel.RolloutCluster) {
+		for range n {
+			list = append(list, fleetmodel.RolloutCluster{State: state})
+		}
+		return list
+	}
+	r := fleetmodel.Rollout{
+		FleetSubscription: "gauges", Number: 2, Phase: "Halted", Reason: "TooManyFailures",
+		Target:   fleetmodel.RolloutTarget{CSV: "gauges.v2.0.0"},
+		Clusters: fleetmodel.RolloutCounts{Total: 30, Succeeded: 1},
+		Waves: []fleetmodel.RolloutWave{
+			{
+				Name: "canary", State: fleetmodel.WaveStopped,
+				Clusters: fleetmodel.RolloutCounts{
+					Total: 6, Succeeded: 1, Failed: 1, Unreachable: 1, Changing: 1, Skipped: 1, Waiting: 1,
+				},
+				Members: slices.Concat(members(events.ClusterSucceeded, 1), members(events.ClusterFailed, 1),
+					members(events.ClusterUnreachable, 1), members(fleetmodel.ClusterChanging, 1),
+					members(events.ClusterSkipped, 1), members(fleetmodel.ClusterWaiting, 1)),
+			},
+			{
+				Name: "rest", State: fleetmodel.WaveWaiting, Clusters: fleetmodel.RolloutCounts{Total: 24, Waiting: 24},
+				Members: members(fleetmodel.ClusterWaiting, 24),
+			},
+		},
+	}
+	want := []string{
+		"gauges  rollout 2  Halted (TooManyFailures), 1/30: gauges.v2.0.0",
+		"canary  Stopped: 1 succeeded, 1 failed, 1 changing, 1 waiting, 1 unreachable, 1 skipped",
+		"  #!?>-.",
+		"rest    Waiting: 24 waiting",
+		"  .......... ..........",
+		"  ....",
+		"not asked by this rollout: 11",
+		"  ========== =",
+		mapLegend,
+	}
+	if diff := cmp.Diff(want, mapLines(r, 11, 30)); diff != "" {
+		t.Errorf("drawn (-want +got):\n%s", diff)
+	}
+	r.Waves[1].Members = members(fleetmodel.ClusterWaiting, 1000)
+	for _, columns := range []int{0, 1, 79, 100, 400} {
+		all, wide := strings.Join(mapLines(r, 0, columns), "\n"), 0
+		for line := range strings.SplitSeq(all, "\n") {
+			if strings.HasPrefix(line, "  ") {
+				wide = max(wide, len(line))
+			}
+		}
+		most := columns
+		if columns == 0 || columns > terminal {
+			most = terminal
+		}
+		if wide > max(most, 12) || strings.Count(all, ".") < 1000 {
+			t.Errorf("on %d columns a line has %d:\n%s", columns, wide, all)
+		}
+	}
+}

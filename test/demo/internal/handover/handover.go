@@ -11,10 +11,11 @@ import (
 // Namespace is where the demo's operators live on every cluster.
 const Namespace = "harbour-ops"
 
-// ClusterNames are the clusters of the demo, and FleetNames those of the demo of a fleet.
+// ClusterNames are the clusters of the demo, and FleetNames the real ones of the demo of a fleet: the first is hosted,
+// the others are served by agents.
 var (
 	ClusterNames = []string{"east", "west"}
-	FleetNames   = []string{"canary", "east", "west"}
+	FleetNames   = []string{"quay", "pier", "mole"}
 )
 
 // Files of the demo's directory.
@@ -24,6 +25,10 @@ const (
 	ClustersFile = "clusters.json" // written when the clusters work
 	ProgressFile = "progress.log"  // what the keeper says meanwhile
 )
+
+// ManifestFile is what chandler cluster join-token wrote for a cluster. The keeper applies it there, and starts the
+// agent.
+func ManifestFile(cluster string) string { return "join-" + cluster + ".yaml" }
 
 // Stack is a running Chandler.
 type Stack struct {
@@ -40,6 +45,11 @@ func Write(dir, name string, v any) error {
 	if err != nil {
 		return err
 	}
+	return WriteText(dir, name, b)
+}
+
+// WriteText makes a file of text appear whole.
+func WriteText(dir, name string, b []byte) error {
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
 		return err
