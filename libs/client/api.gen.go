@@ -431,6 +431,19 @@ const (
 	NamedKindSubscription NamedKind = "subscription"
 )
 
+// Defines values for MatrixCellState.
+const (
+	MatrixCellStateDeleting     MatrixCellState = "Deleting"
+	MatrixCellStateFailed       MatrixCellState = "Failed"
+	MatrixCellStateInstallReady MatrixCellState = "InstallReady"
+	MatrixCellStateInstalling   MatrixCellState = "Installing"
+	MatrixCellStateNotInstalled MatrixCellState = "NotInstalled"
+	MatrixCellStatePending      MatrixCellState = "Pending"
+	MatrixCellStateReplacing    MatrixCellState = "Replacing"
+	MatrixCellStateSucceeded    MatrixCellState = "Succeeded"
+	MatrixCellStateUnknown      MatrixCellState = "Unknown"
+)
+
 // Defines values for NewTokenKind.
 const (
 	NewTokenKindServiceAccount NewTokenKind = "ServiceAccount"
@@ -1014,6 +1027,12 @@ const (
 	ListInstallplansParamsPhaseFailed           ListInstallplansParamsPhase = "Failed"
 	ListInstallplansParamsPhaseInstalling       ListInstallplansParamsPhase = "Installing"
 	ListInstallplansParamsPhaseRejected         ListInstallplansParamsPhase = "Rejected"
+// Defines values for GetFleetMatrixParamsBy.
+const (
+	GetFleetMatrixParamsByCluster GetFleetMatrixParamsBy = "cluster"
+	GetFleetMatrixParamsByPackage GetFleetMatrixParamsBy = "package"
+)
+
 	ListInstallplansParamsPhaseRequiresApproval ListInstallplansParamsPhase = "RequiresApproval"
 	ListInstallplansParamsPhaseSuperseded       ListInstallplansParamsPhase = "Superseded"
 )
@@ -3668,6 +3687,14 @@ type ListParkedEvent struct {
 // ListPlanComment defines model for ListPlanComment.
 type ListPlanComment struct {
 	Items []PlanComment `json:"items"`
+// ListMatrixRow defines model for ListMatrixRow.
+type ListMatrixRow struct {
+	Items []MatrixRow `json:"items"`
+
+	// Next Cursor of the next page; absent on the last
+	Next string `json:"next,omitempty"`
+}
+
 
 	// Next Cursor of the next page; absent on the last
 	Next string `json:"next,omitempty"`
@@ -3906,6 +3933,115 @@ type Move struct {
 // Named defines model for Named.
 type Named struct {
 	Kind NamedKind `json:"kind"`
+// MatrixCell defines model for MatrixCell.
+type MatrixCell struct {
+	// Behind How many versions of that channel are newer; absent where there is none that can be read
+	Behind int64 `json:"behind,omitempty"`
+
+	// Catalog That it follows; absent where the caller may not list it
+	Catalog string `json:"catalog,omitempty"`
+
+	// Channel That it follows; the default one where the subscription names none
+	Channel string `json:"channel,omitempty"`
+
+	// CSV Name of what is installed
+	CSV string `json:"csv,omitempty"`
+
+	// Generated The subscription was made for a dependency
+	Generated bool   `json:"generated,omitempty"`
+	Namespace string `json:"namespace"`
+
+	// Offered Newest version of that channel
+	Offered string `json:"offered,omitempty"`
+
+	// Owner Fleet subscription that owns the subscription; absent where a person made it
+	Owner   string `json:"owner,omitempty"`
+	Package string `json:"package"`
+
+	// State Phase of the operator; NotInstalled where a subscription asks for it and nothing is installed
+	State MatrixCellState `json:"state"`
+
+	// Subscription Which asks for it; absent where none does that the caller may list
+	Subscription string `json:"subscription,omitempty"`
+	Version      string `json:"version,omitempty"`
+}
+
+// MatrixCellState Phase of the operator; NotInstalled where a subscription asks for it and nothing is installed
+type MatrixCellState string
+
+// MatrixChannel defines model for MatrixChannel.
+type MatrixChannel struct {
+	// Catalog One of the hub by its name, one of a cluster as cluster/namespace/name
+	Catalog string `json:"catalog"`
+	Channel string `json:"channel"`
+	CSV     string `json:"csv"`
+
+	// Operators How many operators follow it
+	Operators int64 `json:"operators"`
+
+	// Variant Version of Kubernetes whose variant of the catalog it is; of catalogs with variants
+	Variant string `json:"variant,omitempty"`
+
+	// Version Newest that it offers
+	Version string `json:"version"`
+}
+
+// MatrixRow defines model for MatrixRow.
+type MatrixRow struct {
+	// Behind How many run an older version than the newest of the channel that their subscription follows
+	Behind int64 `json:"behind,omitempty"`
+
+	// Cells By package and namespace; by cluster
+	Cells []MatrixCell `json:"cells,omitempty"`
+
+	// Channels Channels that subscriptions follow; by package
+	Channels []MatrixChannel `json:"channels,omitempty"`
+
+	// Cluster Of a row by cluster
+	Cluster string `json:"cluster,omitempty"`
+
+	// Clusters On how many clusters; by package
+	Clusters int64 `json:"clusters,omitempty"`
+
+	// Failed How many have failed
+	Failed int64 `json:"failed,omitempty"`
+
+	// Newest Newest version that runs anywhere; by package
+	Newest string `json:"newest,omitempty"`
+
+	// NotInstalled How many subscriptions ask for it and have nothing installed
+	NotInstalled int64 `json:"notInstalled,omitempty"`
+
+	// Operators How many are installed
+	Operators int64 `json:"operators"`
+
+	// Package Of a row by package
+	Package string `json:"package,omitempty"`
+
+	// Skew How many releases lie between the oldest version that runs, which is not counted, and the newest one, which is: those that the followed catalogs have, and those that run. 0 where all run the same version; by package
+	Skew int64 `json:"skew,omitempty"`
+
+	// Succeeded How many run
+	Succeeded int64 `json:"succeeded,omitempty"`
+
+	// Versions Versions that run, newest first; by package
+	Versions []MatrixVersion `json:"versions,omitempty"`
+}
+
+// MatrixVersion defines model for MatrixVersion.
+type MatrixVersion struct {
+	// Behind How many versions of a followed channel are newer, the most of its clusters; absent where no subscription follows one that can be read
+	Behind    int64 `json:"behind,omitempty"`
+	Clusters  int64 `json:"clusters"`
+	Failed    int64 `json:"failed,omitempty"`
+	Operators int64 `json:"operators"`
+
+	// Some Up to 5 of the clusters, by name
+	Some      []string `json:"some"`
+	Succeeded int64    `json:"succeeded,omitempty"`
+	Version   string   `json:"version"`
+}
+
 
 	// Name Of the subscription, or of the operator's CSV
 	Name    string `json:"name"`
@@ -7577,6 +7713,29 @@ type PassRolloutGateParams struct {
 	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
 	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
+// GetFleetMatrixParams are parameters of GetFleetMatrix.
+type GetFleetMatrixParams struct {
+	// By What each item is: a package with the versions that run, or a cluster with what runs there
+	By      GetFleetMatrixParamsBy `form:"by,omitempty" json:"by,omitempty"`
+	Package string                 `form:"package,omitempty" json:"package,omitempty"`
+	Cluster string                 `form:"cluster,omitempty" json:"cluster,omitempty"`
+
+	// ClusterSelector Only what is in clusters that the caller may list and whose labels this selector of Kubernetes chooses
+	ClusterSelector string `form:"clusterSelector,omitempty" json:"clusterSelector,omitempty"`
+
+	// Limit At most so many items
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor next of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// MinPosition Wait until the answer shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+}
+
+// GetFleetMatrixParamsBy are parameters of GetFleetMatrix.
+type GetFleetMatrixParamsBy string
+
 
 // PauseRolloutParams are parameters of PauseRollout.
 type PauseRolloutParams struct {
@@ -9730,6 +9889,33 @@ func (c *Client) GetRollout(ctx context.Context, subscription string, number str
 func NewAbortRolloutRequest(subscription string, number string, params *AbortRolloutParams) Request {
 	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/abort", subscription, number)}
 	if params != nil {
+// NewGetFleetMatrixRequest asks GET /fleet/matrix.
+func NewGetFleetMatrixRequest(params *GetFleetMatrixParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/matrix")}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "by", params.By)
+		addParam(r.Query, "package", params.Package)
+		addParam(r.Query, "cluster", params.Cluster)
+		addParam(r.Query, "clusterSelector", params.ClusterSelector)
+		addParam(r.Query, "limit", params.Limit)
+		addParam(r.Query, "cursor", params.Cursor)
+		addParam(r.Query, "minPosition", params.MinPosition)
+	}
+	return r
+}
+
+// GetFleetMatrix: Say which versions run on which clusters, how far they are apart, and what is offered, by package or by cluster.
+func (c *Client) GetFleetMatrix(ctx context.Context, params *GetFleetMatrixParams, opts ...Option) (*ListMatrixRow, error) {
+	r := NewGetFleetMatrixRequest(params)
+	return answer[ListMatrixRow](ctx, c, r, opts)
+}
+
+// GetFleetMatrixAll is all of GetFleetMatrix, page by page; the limit of params is that of a page.
+func (c *Client) GetFleetMatrixAll(ctx context.Context, params *GetFleetMatrixParams, opts ...Option) iter.Seq2[MatrixRow, error] {
+	return pages[MatrixRow](ctx, c, NewGetFleetMatrixRequest(params), opts)
+}
+
 		r.Query = url.Values{}
 		addParam(r.Query, "dryRun", params.DryRun)
 	}
