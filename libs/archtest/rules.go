@@ -139,6 +139,11 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "which clusters are chosen, and in which wave: selectors mean what they mean to Kubernetes",
 		},
 		{
+			Packages: []string{"libs/fleet/override"},
+			May:      []string{pureStd, "libs/events", "libs/fleet/placement", "k8s.io/apimachinery/pkg/labels"}, Pure: true,
+			Why: "what clusters get; the gateway refuses what the resolver could not decide, and shows what it decided",
+		},
+		{
 			Packages: []string{"libs/fleet/rolloutstore"},
 			May: []string{
 				pureStd, "context", "libs/errs", "libs/events", "libs/eventlog", "libs/pg", "libs/fleet/rollout",

@@ -332,6 +332,12 @@ const (
 	FleetHeldReasonBudgetExhausted FleetHeldReason = "BudgetExhausted"
 )
 
+// Defines values for FleetOverrideApproval.
+const (
+	FleetOverrideApprovalAutomatic FleetOverrideApproval = "Automatic"
+	FleetOverrideApprovalManual    FleetOverrideApproval = "Manual"
+)
+
 // Defines values for FleetPreviewChange.
 const (
 	FleetPreviewChangeIntent     FleetPreviewChange = "Intent"
@@ -425,12 +431,6 @@ const (
 	MaintenanceWindowDaysWed MaintenanceWindowDays = "Wed"
 )
 
-// Defines values for NamedKind.
-const (
-	NamedKindOperator     NamedKind = "operator"
-	NamedKindSubscription NamedKind = "subscription"
-)
-
 // Defines values for MatrixCellState.
 const (
 	MatrixCellStateDeleting     MatrixCellState = "Deleting"
@@ -442,6 +442,12 @@ const (
 	MatrixCellStateReplacing    MatrixCellState = "Replacing"
 	MatrixCellStateSucceeded    MatrixCellState = "Succeeded"
 	MatrixCellStateUnknown      MatrixCellState = "Unknown"
+)
+
+// Defines values for NamedKind.
+const (
+	NamedKindOperator     NamedKind = "operator"
+	NamedKindSubscription NamedKind = "subscription"
 )
 
 // Defines values for NewTokenKind.
@@ -1021,18 +1027,18 @@ const (
 	ChangeSubscriptionParamsValidateStrict  ChangeSubscriptionParamsValidate = "strict"
 )
 
-// Defines values for ListInstallplansParamsPhase.
-const (
-	ListInstallplansParamsPhaseComplete         ListInstallplansParamsPhase = "Complete"
-	ListInstallplansParamsPhaseFailed           ListInstallplansParamsPhase = "Failed"
-	ListInstallplansParamsPhaseInstalling       ListInstallplansParamsPhase = "Installing"
-	ListInstallplansParamsPhaseRejected         ListInstallplansParamsPhase = "Rejected"
 // Defines values for GetFleetMatrixParamsBy.
 const (
 	GetFleetMatrixParamsByCluster GetFleetMatrixParamsBy = "cluster"
 	GetFleetMatrixParamsByPackage GetFleetMatrixParamsBy = "package"
 )
 
+// Defines values for ListInstallplansParamsPhase.
+const (
+	ListInstallplansParamsPhaseComplete         ListInstallplansParamsPhase = "Complete"
+	ListInstallplansParamsPhaseFailed           ListInstallplansParamsPhase = "Failed"
+	ListInstallplansParamsPhaseInstalling       ListInstallplansParamsPhase = "Installing"
+	ListInstallplansParamsPhaseRejected         ListInstallplansParamsPhase = "Rejected"
 	ListInstallplansParamsPhaseRequiresApproval ListInstallplansParamsPhase = "RequiresApproval"
 	ListInstallplansParamsPhaseSuperseded       ListInstallplansParamsPhase = "Superseded"
 )
@@ -2859,12 +2865,15 @@ type FleetCluster struct {
 	Change FleetClusterChange `json:"change,omitempty"`
 	Chosen bool               `json:"chosen"`
 
-	// Detail The taint that is not tolerated, or the subscription that is in the way
+	// Detail The taint that is not tolerated, the subscription that is in the way, or the overrides that are in conflict
 	Detail string `json:"detail,omitempty"`
 
 	// From CSV that is installed
 	From string `json:"from,omitempty"`
 	Name string `json:"name"`
+
+	// Override Override that holds for it
+	Override string `json:"override,omitempty"`
 
 	// Placed It has the subscription already
 	Placed bool `json:"placed,omitempty"`
@@ -2929,6 +2938,29 @@ type FleetOperatorGroup struct {
 	Name string             `json:"name"`
 	Spec *OperatorGroupSpec `json:"spec,omitempty"`
 }
+
+// FleetOverride defines model for FleetOverride.
+type FleetOverride struct {
+	// Approval In place of approval
+	Approval FleetOverrideApproval `json:"approval,omitempty"`
+
+	// Clusters Names, or beginnings of names followed by *
+	Clusters []string `json:"clusters,omitempty"`
+
+	// Config Laid over config: of env each variable takes the place of the one of its name; every other key takes the place of that of config, and null takes it away. Kept outside the event log, hidden as config is
+	Config json.RawMessage `json:"config,omitempty"`
+
+	// Name A DNS-1123 label
+	Name string `json:"name"`
+
+	// Selector Of labels, as Kubernetes writes it
+	//
+	// Example: site=edge
+	Selector string `json:"selector,omitempty"`
+}
+
+// FleetOverrideApproval In place of approval
+type FleetOverrideApproval string
 
 // FleetPlacement defines model for FleetPlacement.
 type FleetPlacement struct {
@@ -3054,6 +3086,9 @@ type FleetSubscriptionSpec struct {
 
 	// OperatorGroup Made on clusters on which the namespace has none
 	OperatorGroup *FleetOperatorGroup `json:"operatorGroup,omitempty"`
+
+	// Overrides What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict
+	Overrides []FleetOverride `json:"overrides,omitempty"`
 
 	// Package A DNS-1123 label
 	Package string `json:"package"`
@@ -3652,6 +3687,14 @@ type ListLeftovers struct {
 	Next string `json:"next,omitempty"`
 }
 
+// ListMatrixRow defines model for ListMatrixRow.
+type ListMatrixRow struct {
+	Items []MatrixRow `json:"items"`
+
+	// Next Cursor of the next page; absent on the last
+	Next string `json:"next,omitempty"`
+}
+
 // ListOperator defines model for ListOperator.
 type ListOperator struct {
 	Items []Operator `json:"items"`
@@ -3687,14 +3730,6 @@ type ListParkedEvent struct {
 // ListPlanComment defines model for ListPlanComment.
 type ListPlanComment struct {
 	Items []PlanComment `json:"items"`
-// ListMatrixRow defines model for ListMatrixRow.
-type ListMatrixRow struct {
-	Items []MatrixRow `json:"items"`
-
-	// Next Cursor of the next page; absent on the last
-	Next string `json:"next,omitempty"`
-}
-
 
 	// Next Cursor of the next page; absent on the last
 	Next string `json:"next,omitempty"`
@@ -3898,41 +3933,6 @@ type MaintenanceWindow struct {
 // MaintenanceWindowDays defines model for MaintenanceWindow.Days.
 type MaintenanceWindowDays string
 
-// Metadata defines model for Metadata.
-type Metadata struct {
-	// Annotations Keys as in Kubernetes, at most 256 KiB of keys and values; in answers about one thing. Kept outside the event log; kubectl.kubernetes.io/last-applied-configuration is not kept
-	Annotations map[string]string `json:"annotations,omitempty"`
-
-	// Labels Keys and values as in Kubernetes; lists can be chosen by them. Keys by which objects of operators are found in clusters (chandler-fleet.io/…, olm.owner, olm.managed, …) are refused
-	Labels map[string]string `json:"labels,omitempty"`
-}
-
-// MissingPermission defines model for MissingPermission.
-type MissingPermission struct {
-	// For The object of the plan that needs it
-	For   string `json:"for"`
-	Group string `json:"group,omitempty"`
-	Name  string `json:"name,omitempty"`
-
-	// Namespace Absent where it is the whole cluster
-	Namespace string `json:"namespace,omitempty"`
-	Resource  string `json:"resource,omitempty"`
-
-	// URL Of a right that is about no resource
-	URL  string `json:"url,omitempty"`
-	User string `json:"user"`
-	Verb string `json:"verb"`
-}
-
-// Move defines model for Move.
-type Move struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-}
-
-// Named defines model for Named.
-type Named struct {
-	Kind NamedKind `json:"kind"`
 // MatrixCell defines model for MatrixCell.
 type MatrixCell struct {
 	// Behind How many versions of that channel are newer; absent where there is none that can be read
@@ -4042,6 +4042,41 @@ type MatrixVersion struct {
 	Version   string   `json:"version"`
 }
 
+// Metadata defines model for Metadata.
+type Metadata struct {
+	// Annotations Keys as in Kubernetes, at most 256 KiB of keys and values; in answers about one thing. Kept outside the event log; kubectl.kubernetes.io/last-applied-configuration is not kept
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Labels Keys and values as in Kubernetes; lists can be chosen by them. Keys by which objects of operators are found in clusters (chandler-fleet.io/…, olm.owner, olm.managed, …) are refused
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// MissingPermission defines model for MissingPermission.
+type MissingPermission struct {
+	// For The object of the plan that needs it
+	For   string `json:"for"`
+	Group string `json:"group,omitempty"`
+	Name  string `json:"name,omitempty"`
+
+	// Namespace Absent where it is the whole cluster
+	Namespace string `json:"namespace,omitempty"`
+	Resource  string `json:"resource,omitempty"`
+
+	// URL Of a right that is about no resource
+	URL  string `json:"url,omitempty"`
+	User string `json:"user"`
+	Verb string `json:"verb"`
+}
+
+// Move defines model for Move.
+type Move struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Named defines model for Named.
+type Named struct {
+	Kind NamedKind `json:"kind"`
 
 	// Name Of the subscription, or of the operator's CSV
 	Name    string `json:"name"`
@@ -5806,12 +5841,18 @@ type RolloutCluster struct {
 	// Body Commitment to these words, by which they are erased
 	Body string `json:"body,omitempty"`
 
+	// Conflict Overrides that are as particular for it and differ: it fails with OverrideConflict
+	Conflict []string `json:"conflict,omitempty"`
+
 	// Directive Correlation id of the events that the present attempt leads to
 	Directive string `json:"directive,omitempty"`
 
 	// Forgiven A person had the rollout go on in spite of this failure
 	Forgiven bool   `json:"forgiven,omitempty"`
 	Name     string `json:"name"`
+
+	// Override Of the fleet subscription, which held for it when the rollout began
+	Override string `json:"override,omitempty"`
 
 	// Reason Code of why it failed or is away
 	Reason string `json:"reason,omitempty"`
@@ -6146,6 +6187,9 @@ type SetFleetSubscription struct {
 
 	// OperatorGroup Made on clusters on which the namespace has none
 	OperatorGroup *FleetOperatorGroup `json:"operatorGroup,omitempty"`
+
+	// Overrides What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict
+	Overrides []FleetOverride `json:"overrides,omitempty"`
 
 	// Package A DNS-1123 label
 	Package string `json:"package"`
@@ -7669,6 +7713,29 @@ type AllowFleetBudgetParams struct {
 	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
 
+// GetFleetMatrixParams are parameters of GetFleetMatrix.
+type GetFleetMatrixParams struct {
+	// By What each item is: a package with the versions that run, or a cluster with what runs there
+	By      GetFleetMatrixParamsBy `form:"by,omitempty" json:"by,omitempty"`
+	Package string                 `form:"package,omitempty" json:"package,omitempty"`
+	Cluster string                 `form:"cluster,omitempty" json:"cluster,omitempty"`
+
+	// ClusterSelector Only what is in clusters that the caller may list and whose labels this selector of Kubernetes chooses
+	ClusterSelector string `form:"clusterSelector,omitempty" json:"clusterSelector,omitempty"`
+
+	// Limit At most so many items
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor next of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// MinPosition Wait until the answer shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+}
+
+// GetFleetMatrixParamsBy are parameters of GetFleetMatrix.
+type GetFleetMatrixParamsBy string
+
 // ListRolloutsParams are parameters of ListRollouts.
 type ListRolloutsParams struct {
 	// Limit At most so many items
@@ -7713,29 +7780,6 @@ type PassRolloutGateParams struct {
 	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
 	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
-// GetFleetMatrixParams are parameters of GetFleetMatrix.
-type GetFleetMatrixParams struct {
-	// By What each item is: a package with the versions that run, or a cluster with what runs there
-	By      GetFleetMatrixParamsBy `form:"by,omitempty" json:"by,omitempty"`
-	Package string                 `form:"package,omitempty" json:"package,omitempty"`
-	Cluster string                 `form:"cluster,omitempty" json:"cluster,omitempty"`
-
-	// ClusterSelector Only what is in clusters that the caller may list and whose labels this selector of Kubernetes chooses
-	ClusterSelector string `form:"clusterSelector,omitempty" json:"clusterSelector,omitempty"`
-
-	// Limit At most so many items
-	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// Cursor next of the page before
-	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
-
-	// MinPosition Wait until the answer shows this position
-	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
-}
-
-// GetFleetMatrixParamsBy are parameters of GetFleetMatrix.
-type GetFleetMatrixParamsBy string
-
 
 // PauseRolloutParams are parameters of PauseRollout.
 type PauseRolloutParams struct {
@@ -9845,6 +9889,33 @@ func (c *Client) AllowFleetBudget(ctx context.Context, params *AllowFleetBudgetP
 	return answer[FleetBudget](ctx, c, r, opts)
 }
 
+// NewGetFleetMatrixRequest asks GET /fleet/matrix.
+func NewGetFleetMatrixRequest(params *GetFleetMatrixParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/matrix")}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "by", params.By)
+		addParam(r.Query, "package", params.Package)
+		addParam(r.Query, "cluster", params.Cluster)
+		addParam(r.Query, "clusterSelector", params.ClusterSelector)
+		addParam(r.Query, "limit", params.Limit)
+		addParam(r.Query, "cursor", params.Cursor)
+		addParam(r.Query, "minPosition", params.MinPosition)
+	}
+	return r
+}
+
+// GetFleetMatrix: Say which versions run on which clusters, how far they are apart, and what is offered, by package or by cluster.
+func (c *Client) GetFleetMatrix(ctx context.Context, params *GetFleetMatrixParams, opts ...Option) (*ListMatrixRow, error) {
+	r := NewGetFleetMatrixRequest(params)
+	return answer[ListMatrixRow](ctx, c, r, opts)
+}
+
+// GetFleetMatrixAll is all of GetFleetMatrix, page by page; the limit of params is that of a page.
+func (c *Client) GetFleetMatrixAll(ctx context.Context, params *GetFleetMatrixParams, opts ...Option) iter.Seq2[MatrixRow, error] {
+	return pages[MatrixRow](ctx, c, NewGetFleetMatrixRequest(params), opts)
+}
+
 // NewListRolloutsRequest asks GET /fleet/rollouts.
 func NewListRolloutsRequest(params *ListRolloutsParams) Request {
 	r := Request{Method: http.MethodGet, path: pathOf("/fleet/rollouts")}
@@ -9889,33 +9960,6 @@ func (c *Client) GetRollout(ctx context.Context, subscription string, number str
 func NewAbortRolloutRequest(subscription string, number string, params *AbortRolloutParams) Request {
 	r := Request{Method: http.MethodPost, path: pathOf("/fleet/rollouts/{subscription}/{number}/abort", subscription, number)}
 	if params != nil {
-// NewGetFleetMatrixRequest asks GET /fleet/matrix.
-func NewGetFleetMatrixRequest(params *GetFleetMatrixParams) Request {
-	r := Request{Method: http.MethodGet, path: pathOf("/fleet/matrix")}
-	if params != nil {
-		r.Query = url.Values{}
-		addParam(r.Query, "by", params.By)
-		addParam(r.Query, "package", params.Package)
-		addParam(r.Query, "cluster", params.Cluster)
-		addParam(r.Query, "clusterSelector", params.ClusterSelector)
-		addParam(r.Query, "limit", params.Limit)
-		addParam(r.Query, "cursor", params.Cursor)
-		addParam(r.Query, "minPosition", params.MinPosition)
-	}
-	return r
-}
-
-// GetFleetMatrix: Say which versions run on which clusters, how far they are apart, and what is offered, by package or by cluster.
-func (c *Client) GetFleetMatrix(ctx context.Context, params *GetFleetMatrixParams, opts ...Option) (*ListMatrixRow, error) {
-	r := NewGetFleetMatrixRequest(params)
-	return answer[ListMatrixRow](ctx, c, r, opts)
-}
-
-// GetFleetMatrixAll is all of GetFleetMatrix, page by page; the limit of params is that of a page.
-func (c *Client) GetFleetMatrixAll(ctx context.Context, params *GetFleetMatrixParams, opts ...Option) iter.Seq2[MatrixRow, error] {
-	return pages[MatrixRow](ctx, c, NewGetFleetMatrixRequest(params), opts)
-}
-
 		r.Query = url.Values{}
 		addParam(r.Query, "dryRun", params.DryRun)
 	}

@@ -3908,11 +3908,13 @@ export interface components {
              */
             change?: "Install" | "Upgrade" | "Configure" | "None" | "UnderWay" | "Tried" | "Conflict" | "NoUpgradePath" | "Fails" | "Waits" | "Leaves" | "Unknown";
             chosen: boolean;
-            /** @description The taint that is not tolerated, or the subscription that is in the way */
+            /** @description The taint that is not tolerated, the subscription that is in the way, or the overrides that are in conflict */
             detail?: string;
             /** @description CSV that is installed */
             from?: string;
             name: string;
+            /** @description Override that holds for it */
+            override?: string;
             /** @description It has the subscription already */
             placed?: boolean;
             /** @description Code of why: why it is not chosen, or what is in the way */
@@ -3968,6 +3970,24 @@ export interface components {
         FleetOperatorGroup: {
             name: string;
             spec?: components["schemas"]["OperatorGroupSpec"];
+        };
+        FleetOverride: {
+            /**
+             * @description In place of approval
+             * @enum {string}
+             */
+            approval?: "Automatic" | "Manual";
+            /** @description Names, or beginnings of names followed by * */
+            clusters?: string[];
+            /** @description Laid over config: of env each variable takes the place of the one of its name; every other key takes the place of that of config, and null takes it away. Kept outside the event log, hidden as config is */
+            config?: unknown;
+            /** @description A DNS-1123 label */
+            name: string;
+            /**
+             * @description Of labels, as Kubernetes writes it
+             * @example site=edge
+             */
+            selector?: string;
         };
         FleetPlacement: {
             /** @description Names, or beginnings of names followed by * */
@@ -4077,6 +4097,8 @@ export interface components {
             namespace: string;
             /** @description Made on clusters on which the namespace has none */
             operatorGroup?: components["schemas"]["FleetOperatorGroup"];
+            /** @description What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict */
+            overrides?: components["schemas"]["FleetOverride"][];
             /** @description A DNS-1123 label */
             package: string;
             /** @description Which clusters. It names clusters or a selector */
@@ -4578,6 +4600,11 @@ export interface components {
             /** @description Cursor of the next page; absent on the last */
             next?: string;
         };
+        ListMatrixRow: {
+            items: components["schemas"]["MatrixRow"][];
+            /** @description Cursor of the next page; absent on the last */
+            next?: string;
+        };
         ListOperator: {
             items: components["schemas"]["Operator"][];
             /** @description Cursor of the next page; absent on the last */
@@ -4600,11 +4627,6 @@ export interface components {
         };
         ListPlanComment: {
             items: components["schemas"]["PlanComment"][];
-        ListMatrixRow: {
-            items: components["schemas"]["MatrixRow"][];
-            /** @description Cursor of the next page; absent on the last */
-            next?: string;
-        };
             /** @description Cursor of the next page; absent on the last */
             next?: string;
         };
@@ -4745,28 +4767,6 @@ export interface components {
              */
             timeZone: string;
         };
-        Metadata: {
-            /** @description Keys as in Kubernetes, at most 256 KiB of keys and values; in answers about one thing. Kept outside the event log; kubectl.kubernetes.io/last-applied-configuration is not kept */
-            annotations?: {
-                [key: string]: string;
-            };
-            /** @description Keys and values as in Kubernetes; lists can be chosen by them. Keys by which objects of operators are found in clusters (chandler-fleet.io/…, olm.owner, olm.managed, …) are refused */
-            labels?: {
-                [key: string]: string;
-            };
-        };
-        MissingPermission: {
-            /** @description The object of the plan that needs it */
-            for: string;
-            group?: string;
-            name?: string;
-            /** @description Absent where it is the whole cluster */
-            namespace?: string;
-            resource?: string;
-            /** @description Of a right that is about no resource */
-            url?: string;
-            user: string;
-            verb: string;
         MatrixCell: {
             /**
              * Format: int64
@@ -4878,6 +4878,28 @@ export interface components {
             succeeded?: number;
             version: string;
         };
+        Metadata: {
+            /** @description Keys as in Kubernetes, at most 256 KiB of keys and values; in answers about one thing. Kept outside the event log; kubectl.kubernetes.io/last-applied-configuration is not kept */
+            annotations?: {
+                [key: string]: string;
+            };
+            /** @description Keys and values as in Kubernetes; lists can be chosen by them. Keys by which objects of operators are found in clusters (chandler-fleet.io/…, olm.owner, olm.managed, …) are refused */
+            labels?: {
+                [key: string]: string;
+            };
+        };
+        MissingPermission: {
+            /** @description The object of the plan that needs it */
+            for: string;
+            group?: string;
+            name?: string;
+            /** @description Absent where it is the whole cluster */
+            namespace?: string;
+            resource?: string;
+            /** @description Of a right that is about no resource */
+            url?: string;
+            user: string;
+            verb: string;
         };
         Move: {
             from: string;
@@ -6333,11 +6355,15 @@ export interface components {
             attempt: number;
             /** @description Commitment to these words, by which they are erased */
             body?: string;
+            /** @description Overrides that are as particular for it and differ: it fails with OverrideConflict */
+            conflict?: string[];
             /** @description Correlation id of the events that the present attempt leads to */
             directive?: string;
             /** @description A person had the rollout go on in spite of this failure */
             forgiven?: boolean;
             name: string;
+            /** @description Of the fleet subscription, which held for it when the rollout began */
+            override?: string;
             /** @description Code of why it failed or is away */
             reason?: string;
             /**
@@ -6645,6 +6671,8 @@ export interface components {
             namespace: string;
             /** @description Made on clusters on which the namespace has none */
             operatorGroup?: components["schemas"]["FleetOperatorGroup"];
+            /** @description What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict */
+            overrides?: components["schemas"]["FleetOverride"][];
             /** @description A DNS-1123 label */
             package: string;
             /** @description Which clusters. It names clusters or a selector */
@@ -11578,34 +11606,6 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
-    "list-rollouts": {
-        parameters: {
-            query?: {
-                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
-                fields?: string;
-                /** @description At most so many items */
-                limit?: number;
-                /** @description next of the page before */
-                cursor?: string;
-                /** @description Wait until the list shows this position */
-                minPosition?: string;
-                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
-                watch?: boolean;
-                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
-                since?: string;
-                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
-                ticket?: string;
-                /** @description Only those of this fleet subscription */
-                subscription?: string;
-            };
-            header?: {
-                /** @description With watch: the id of a BOOKMARK that was received, as since */
-                "Last-Event-ID"?: string;
-                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
-                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-            };
-            path?: never;
-            cookie?: never;
     "get-fleet-matrix": {
         parameters: {
             query?: {
@@ -11663,6 +11663,34 @@ export interface operations {
             504: components["responses"]["GatewayTimeout"];
         };
     };
+    "list-rollouts": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+                /** @description At most so many items */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description Wait until the list shows this position */
+                minPosition?: string;
+                /** @description Answer with what is in the list and then with what changes in it, as Server-Sent Events, until the client ends it */
+                watch?: boolean;
+                /** @description With watch: the id of a BOOKMARK that was received; the stream begins with RESET */
+                since?: string;
+                /** @description With watch: in place of a bearer token, of POST /streams/tickets */
+                ticket?: string;
+                /** @description Only those of this fleet subscription */
+                subscription?: string;
+            };
+            header?: {
+                /** @description With watch: the id of a BOOKMARK that was received, as since */
+                "Last-Event-ID"?: string;
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
         };
         requestBody?: never;
         responses: {

@@ -49,7 +49,19 @@ func fleetSentence(p events.Payload) string {
 func fleetSubscriptionSet(s events.FleetSubscriptionSpec) string {
 	return "fleet subscription set: " + intent(events.SubscriptionSpec{
 		Package: s.Package, Channel: s.Channel, Catalog: s.Catalog, Approval: s.Approval,
-	}) + ", in namespace " + s.Namespace + " of " + placement(s.Placement)
+	}) + ", in namespace " + s.Namespace + " of " + placement(s.Placement) + overrides(s.Overrides)
+}
+
+// overrides names those that some clusters have.
+func overrides(list []events.FleetOverride) string {
+	var parts []string
+	for _, o := range list {
+		parts = append(parts, o.Name+" for "+placement(events.FleetPlacement{Clusters: o.Clusters, Selector: o.Selector}))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; overrides: " + strings.Join(parts, "; ")
 }
 
 // placement names the clusters that are chosen, as far as a line has room.
@@ -85,8 +97,15 @@ func rolloutStarted(v events.RolloutStarted) string {
 	for _, w := range v.Waves {
 		clusters += len(w.Clusters)
 	}
-	return fmt.Sprintf("rollout of %s to %s in %s began: %s", v.Target.CSV, plural(clusters, "cluster"),
+	s := fmt.Sprintf("rollout of %s to %s in %s began: %s", v.Target.CSV, plural(clusters, "cluster"),
 		plural(len(v.Waves), "wave"), or(causes[v.Change], v.Change))
+	for _, o := range v.Overrides {
+		s += fmt.Sprintf("; override %s for %s", o.Name, plural(len(o.Clusters), "cluster"))
+	}
+	for _, c := range v.Conflicts {
+		s += fmt.Sprintf("; CONFLICT of overrides %s on cluster %s", strings.Join(c.Overrides, " and "), c.Cluster)
+	}
+	return s
 }
 
 func clusterSettled(v events.RolloutClusterSettled) string {
