@@ -140,7 +140,8 @@ func Rules() []Rule { //nolint:funlen // one table
 		},
 		{
 			Packages: []string{"libs/fleet/override"},
-			May:      []string{pureStd, "libs/events", "libs/fleet/placement", "k8s.io/apimachinery/pkg/labels"}, Pure: true,
+			May:      []string{pureStd, "libs/events", "libs/fleet/placement", "k8s.io/apimachinery/pkg/labels"},
+			Pure:     true,
 			Why: "what clusters get; the gateway refuses what the resolver could not decide, and shows what it decided",
 		},
 		{

@@ -144,7 +144,8 @@ type RolloutStarted struct {
 	Intent RolloutIntent `json:"intent"`
 	Target RolloutTarget `json:"target"`
 	Waves  []RolloutWave `json:"waves"`
-	// Overrides are the clusters that get something else than Intent says, Conflicts those of which that is not decided.
+	// Overrides are the clusters that get something else than Intent says, Conflicts those of which that is not
+	// decided.
 	Overrides []RolloutOverride `json:"overrides,omitempty"`
 	Conflicts []RolloutConflict `json:"conflicts,omitempty"`
 	// Strategy with its defaults, percentages counted out.

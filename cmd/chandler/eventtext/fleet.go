@@ -56,7 +56,8 @@ func fleetSubscriptionSet(s events.FleetSubscriptionSpec) string {
 func overrides(list []events.FleetOverride) string {
 	var parts []string
 	for _, o := range list {
-		parts = append(parts, o.Name+" for "+placement(events.FleetPlacement{Clusters: o.Clusters, Selector: o.Selector}))
+		of := events.FleetPlacement{Clusters: o.Clusters, Selector: o.Selector}
+		parts = append(parts, o.Name+" for "+placement(of))
 	}
 	if len(parts) == 0 {
 		return ""

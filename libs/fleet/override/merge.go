@@ -8,7 +8,8 @@ import (
 
 // Merge lays a configuration of a subscription (OLM's spec.config, a JSON object) over another one, as OLM lays it over
 // the Deployments of an operator: of env each variable takes the place of the one of its name, as a whole, or is added
-// behind; every other key takes the place of the other's. A key that is null takes the other's away. Nothing is nothing.
+// behind; every other key takes the place of the other's. A key that is null takes the other's away. Nothing is
+// nothing.
 func Merge(base, over json.RawMessage) (json.RawMessage, error) {
 	out, err := object("the configuration", base)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package override says what a cluster of a fleet subscription gets where overrides make that another thing than what all
-// get. It is pure.
+// Package override says what a cluster of a fleet subscription gets where overrides make that another thing than what
+// all get. It is pure.
 //
 // Of the overrides that fit a cluster the most particular one holds, and it alone: a name in full goes before the
 // beginning of one, a longer beginning before a shorter one, and either before labels; where that is the same, more
-// requirements of the selector go first. Overrides that are as particular are a conflict if they differ: then none holds,
-// and the cluster fails, since to guess would be to configure it by the order of a list.
+// requirements of the selector go first. Overrides that are as particular are a conflict if they differ: then none
+// holds, and the cluster fails, since to guess would be to configure it by the order of a list.
 package override
 
 import (
@@ -141,7 +141,9 @@ func (r Rules) names() []string {
 }
 
 // Freeze is what a rollout writes down about its clusters: by name of the override, and which are in conflict.
-func (r Rules) Freeze(clusters []placement.Cluster) (list []events.RolloutOverride, conflicts []events.RolloutConflict) {
+func (r Rules) Freeze(clusters []placement.Cluster) (
+	list []events.RolloutOverride, conflicts []events.RolloutConflict,
+) {
 	for _, c := range clusters {
 		choice := r.For(c)
 		switch {

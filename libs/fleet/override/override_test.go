@@ -39,27 +39,75 @@ func TestFor(t *testing.T) {
 		list []events.FleetOverride
 		want string // the name, or names of a conflict
 	}{
-		"none":                          {nil, ""},
-		"none that fits":                {[]events.FleetOverride{over("west", "", "west-*"), over("hub", "site=hub")}, ""},
-		"one that chooses nothing":      {[]events.FleetOverride{over("empty", "")}, ""},
-		"labels":                        {[]events.FleetOverride{over("edge", "site=edge")}, "edge"},
-		"more requirements":             {[]events.FleetOverride{over("edge", "site=edge"), over("gold", "site=edge,tier=gold")}, "gold"},
-		"a set is one requirement":      {[]events.FleetOverride{over("two", "site in (edge,hub,core)"), over("gold", "tier,site=edge")}, "gold"},
-		"a name before labels":          {[]events.FleetOverride{over("gold", "site=edge,tier=gold"), over("this", "", "east-1")}, "this"},
-		"a name before its beginning":   {[]events.FleetOverride{over("east", "site=edge,tier=gold", "east-*"), over("this", "", "east-1")}, "this"},
-		"a beginning before labels":     {[]events.FleetOverride{over("gold", "site=edge,tier=gold"), over("east", "", "east-*")}, "east"},
-		"a longer beginning":            {[]events.FleetOverride{over("east", "site=edge", "e*"), over("ones", "", "east-1*")}, "ones"},
-		"the beginning of all":          {[]events.FleetOverride{over("edge", "site=edge"), over("all", "", "*")}, "all"},
-		"the best of its names":         {[]events.FleetOverride{over("list", "", "e*", "east-1"), over("east", "", "east-*")}, "list"},
-		"a name and labels":             {[]events.FleetOverride{over("this", "", "east-1"), over("both", "site=edge", "east-1")}, "both"},
-		"a name and labels that differ": {[]events.FleetOverride{over("edge", "site=edge"), over("both", "site=hub", "east-1")}, "edge"},
-		"conflict of labels":            {[]events.FleetOverride{over("gold", "tier=gold"), over("edge", "site=edge")}, "edge,gold"},
-		"conflict of names":             {[]events.FleetOverride{over("b", "", "east-1"), over("a", "", "east-1"), over("c", "tier")}, "a,b"},
-		"conflict of beginnings":        {[]events.FleetOverride{over("b", "", "east*", "west-1"), over("a", "", "east*")}, "a,b"},
-		"no conflict below the best":    {[]events.FleetOverride{over("b", "tier"), over("a", "site"), over("this", "", "east-1")}, "this"},
-		"as particular, and the same":   {[]events.FleetOverride{twin, over("edge", "site=edge")}, "edge"},
-		"conflict of approvals":         {[]events.FleetOverride{strict, twin}, "strict,twin"},
-		"three, of which two are equal": {[]events.FleetOverride{over("edge", "site"), twin, over("gold", "tier=gold")}, "edge,gold,twin"},
+		"none": {nil, ""},
+		"none that fits": {
+			[]events.FleetOverride{over("west", "", "west-*"), over("hub", "site=hub")},
+			"",
+		},
+		"one that chooses nothing": {[]events.FleetOverride{over("empty", "")}, ""},
+		"labels":                   {[]events.FleetOverride{over("edge", "site=edge")}, "edge"},
+		"more requirements": {
+			[]events.FleetOverride{over("edge", "site=edge"), over("gold", "site=edge,tier=gold")},
+			"gold",
+		},
+		"a set is one requirement": {
+			[]events.FleetOverride{over("two", "site in (edge,hub,core)"), over("gold", "tier,site=edge")},
+			"gold",
+		},
+		"a name before labels": {
+			[]events.FleetOverride{over("gold", "site=edge,tier=gold"), over("this", "", "east-1")},
+			"this",
+		},
+		"a name before its beginning": {
+			[]events.FleetOverride{over("east", "site=edge,tier=gold", "east-*"), over("this", "", "east-1")},
+			"this",
+		},
+		"a beginning before labels": {
+			[]events.FleetOverride{over("gold", "site=edge,tier=gold"), over("east", "", "east-*")},
+			"east",
+		},
+		"a longer beginning": {
+			[]events.FleetOverride{over("east", "site=edge", "e*"), over("ones", "", "east-1*")},
+			"ones",
+		},
+		"the beginning of all": {
+			[]events.FleetOverride{over("edge", "site=edge"), over("all", "", "*")},
+			"all",
+		},
+		"the best of its names": {
+			[]events.FleetOverride{over("list", "", "e*", "east-1"), over("east", "", "east-*")},
+			"list",
+		},
+		"a name and labels": {
+			[]events.FleetOverride{over("this", "", "east-1"), over("both", "site=edge", "east-1")},
+			"both",
+		},
+		"a name and labels that differ": {
+			[]events.FleetOverride{over("edge", "site=edge"), over("both", "site=hub", "east-1")},
+			"edge",
+		},
+		"conflict of labels": {
+			[]events.FleetOverride{over("gold", "tier=gold"), over("edge", "site=edge")},
+			"edge,gold",
+		},
+		"conflict of names": {
+			[]events.FleetOverride{over("b", "", "east-1"), over("a", "", "east-1"), over("c", "tier")},
+			"a,b",
+		},
+		"conflict of beginnings": {
+			[]events.FleetOverride{over("b", "", "east*", "west-1"), over("a", "", "east*")},
+			"a,b",
+		},
+		"no conflict below the best": {
+			[]events.FleetOverride{over("b", "tier"), over("a", "site"), over("this", "", "east-1")},
+			"this",
+		},
+		"as particular, and the same": {[]events.FleetOverride{twin, over("edge", "site=edge")}, "edge"},
+		"conflict of approvals":       {[]events.FleetOverride{strict, twin}, "strict,twin"},
+		"three, of which two are equal": {
+			[]events.FleetOverride{over("edge", "site"), twin, over("gold", "tier=gold")},
+			"edge,gold,twin",
+		},
 	} {
 		for range 2 {
 			got := read(t, c.list...).For(edge)
@@ -113,23 +161,43 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// TestMerge: env is merged by the names of variables, each as a whole; every other key takes the place of the other's, and
-// null takes it away.
+// TestMerge: env is merged by the names of variables, each as a whole; every other key takes the place of the other's,
+// and null takes it away.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ base, over, want string }{
-		"nothing":          {``, ``, ``},
-		"nothing over":     {`{"env":[{"name":"A","value":"1"}]}`, ``, `{"env":[{"name":"A","value":"1"}]}`},
-		"over nothing":     {``, `{"nodeSelector":{"a":"b"}}`, `{"nodeSelector":{"a":"b"}}`},
-		"other keys stay":  {`{"nodeSelector":{"a":"b"}}`, `{"resources":{}}`, `{"nodeSelector":{"a":"b"},"resources":{}}`},
-		"a key is whole":   {`{"nodeSelector":{"a":"b","c":"d"}}`, `{"nodeSelector":{"a":"x"}}`, `{"nodeSelector":{"a":"x"}}`},
-		"null takes away":  {`{"nodeSelector":{"a":"b"},"resources":{}}`, `{"nodeSelector":null}`, `{"resources":{}}`},
-		"null of all":      {`{"resources":{}}`, `{"resources":null}`, ``},
-		"null of nothing":  {``, `{"resources":null}`, ``},
-		"env is kept":      {`{"env":[{"name":"A","value":"1"}]}`, `{"env":null}`, ``},
-		"env by name":      {`{"env":[{"name":"A","value":"1"},{"name":"B","value":"2"}]}`, `{"env":[{"name":"C","value":"3"},{"name":"A","value":"9"}]}`, `{"env":[{"name":"A","value":"9"},{"name":"B","value":"2"},{"name":"C","value":"3"}]}`},
-		"a variable whole": {`{"env":[{"name":"A","value":"1"}]}`, `{"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}]}`, `{"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}]}`},
-		"a name twice":     {`{"env":[{"name":"A","value":"1"},{"name":"B"},{"name":"A","value":"2"}]}`, `{"env":[{"name":"A","value":"9"}]}`, `{"env":[{"name":"A","value":"9"},{"name":"B"}]}`},
+		"nothing":      {``, ``, ``},
+		"nothing over": {`{"env":[{"name":"A","value":"1"}]}`, ``, `{"env":[{"name":"A","value":"1"}]}`},
+		"over nothing": {``, `{"nodeSelector":{"a":"b"}}`, `{"nodeSelector":{"a":"b"}}`},
+		"other keys stay": {
+			`{"nodeSelector":{"a":"b"}}`,
+			`{"resources":{}}`,
+			`{"nodeSelector":{"a":"b"},"resources":{}}`,
+		},
+		"a key is whole": {
+			`{"nodeSelector":{"a":"b","c":"d"}}`,
+			`{"nodeSelector":{"a":"x"}}`,
+			`{"nodeSelector":{"a":"x"}}`,
+		},
+		"null takes away": {`{"nodeSelector":{"a":"b"},"resources":{}}`, `{"nodeSelector":null}`, `{"resources":{}}`},
+		"null of all":     {`{"resources":{}}`, `{"resources":null}`, ``},
+		"null of nothing": {``, `{"resources":null}`, ``},
+		"env is kept":     {`{"env":[{"name":"A","value":"1"}]}`, `{"env":null}`, ``},
+		"env by name": {
+			`{"env":[{"name":"A","value":"1"},{"name":"B","value":"2"}]}`,
+			`{"env":[{"name":"C","value":"3"},{"name":"A","value":"9"}]}`,
+			`{"env":[{"name":"A","value":"9"},{"name":"B","value":"2"},{"name":"C","value":"3"}]}`,
+		},
+		"a variable whole": {
+			`{"env":[{"name":"A","value":"1"}]}`,
+			`{"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}]}`,
+			`{"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"s","key":"k"}}}]}`,
+		},
+		"a name twice": {
+			`{"env":[{"name":"A","value":"1"},{"name":"B"},{"name":"A","value":"2"}]}`,
+			`{"env":[{"name":"A","value":"9"}]}`,
+			`{"env":[{"name":"A","value":"9"},{"name":"B"}]}`,
+		},
 	} {
 		got, err := override.Merge([]byte(c.base), []byte(c.over))
 		if err != nil || string(got) != c.want {

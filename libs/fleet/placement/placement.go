@@ -67,8 +67,8 @@ func named(list []string, name string) bool {
 	return fits
 }
 
-// Match says by how many characters a name fits a list of names, or beginnings of names followed by *, and whether it is
-// there in full.
+// Match says by how many characters a name fits a list of names, or beginnings of names followed by *, and whether it
+// is there in full.
 func Match(list []string, name string) (characters int, whole, fits bool) {
 	for _, one := range list {
 		prefix, isPrefix := strings.CutSuffix(one, "*")

@@ -10,8 +10,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
-// TestWhatRunsWhere: the matrix says which versions run on how many clusters, how far they are apart and what is offered;
-// of a cluster who asks for it; page by page, and of nothing that the caller may not list (issue 14, section 2).
+// TestWhatRunsWhere: the matrix says which versions run on how many clusters, how far they are apart and what is
+// offered; of a cluster who asks for it; page by page, and of nothing that the caller may not list (issue 14, section
+// 2).
 func TestWhatRunsWhere(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -93,7 +94,8 @@ func TestWhatRunsWhere(t *testing.T) {
 	}
 	if got := ask("&by=cluster&limit=1&cluster=west-1").Items; len(got) != 1 || got[0].NotInstalled != 1 ||
 		len(got[0].Cells) != 2 || got[0].Cells[0].State != fleetmodel.StateNotInstalled ||
-		got[0].Cells[0].Offered != "1.0.0" || got[0].Cells[1].Owner != "" || got[0].Cells[1].Subscription != "tidegauge" {
+		got[0].Cells[0].Offered != "1.0.0" || got[0].Cells[1].Owner != "" ||
+		got[0].Cells[1].Subscription != "tidegauge" {
 		t.Errorf("asked for by hand: %+v", got)
 	}
 	must[problem](b, 400, b.do("GET", "/api/v1/fleet/matrix?by=planet", nil))

@@ -10,8 +10,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/rule/ruletest"
 )
 
-// TestOverrideConflicts: a conflict that can be seen when a fleet subscription is set is refused, with both overrides and
-// a cluster; what concerns no cluster that may be chosen is none (issue 14, section 2).
+// TestOverrideConflicts: a conflict that can be seen when a fleet subscription is set is refused, with both overrides
+// and a cluster; what concerns no cluster that may be chosen is none (issue 14, section 2).
 func TestOverrideConflicts(t *testing.T) {
 	t.Parallel()
 	over := func(name, config, selector string, clusters ...string) events.FleetOverride {
@@ -21,7 +21,10 @@ func TestOverrideConflicts(t *testing.T) {
 	}
 	clusters := []placement.Cluster{
 		{Name: "east-1", Labels: map[string]string{"site": "edge", "tier": "gold"}},
-		{Name: "east-2", Labels: map[string]string{"site": "edge", "tier": "gold"}, Taints: map[string]string{"a": "b"}},
+		{
+			Name: "east-2", Labels: map[string]string{"site": "edge", "tier": "gold"},
+			Taints: map[string]string{"a": "b"},
+		},
 		{Name: "east-9", Labels: map[string]string{"size": "s", "age": "old"}}, // which is excepted
 		{Name: "north", Labels: map[string]string{"zone": "a", "ring": "0"}},   // which is not named
 	}
@@ -35,8 +38,16 @@ func TestOverrideConflicts(t *testing.T) {
 			"/overrides/1",
 			[]string{"overrides a and b", "cluster east-1 and 1 more"},
 		},
-		"the same to say":      {[]events.FleetOverride{over("a", "1", "site=edge"), over("b", "1", "tier=gold")}, "", nil},
-		"a more particular":    {[]events.FleetOverride{over("a", "1", "site=edge"), over("b", "2", "tier=gold,site")}, "", nil},
+		"the same to say": {
+			[]events.FleetOverride{over("a", "1", "site=edge"), over("b", "1", "tier=gold")},
+			"",
+			nil,
+		},
+		"a more particular": {
+			[]events.FleetOverride{over("a", "1", "site=edge"), over("b", "2", "tier=gold,site")},
+			"",
+			nil,
+		},
 		"one excepted":         {[]events.FleetOverride{over("a", "1", "size=s"), over("b", "2", "age=old")}, "", nil},
 		"one not chosen":       {[]events.FleetOverride{over("a", "1", "zone=a"), over("b", "2", "ring=0")}, "", nil},
 		"labels of no cluster": {[]events.FleetOverride{over("a", "1", "p=q"), over("b", "2", "r=s")}, "", nil},
@@ -46,7 +57,11 @@ func TestOverrideConflicts(t *testing.T) {
 			[]string{"overrides a and b", "every cluster"},
 		},
 		"three": {
-			[]events.FleetOverride{over("a", "1", "", "east-1"), over("c", "3", "", "east-1"), over("b", "2", "", "east-1", "west")},
+			[]events.FleetOverride{
+				over("a", "1", "", "east-1"),
+				over("c", "3", "", "east-1"),
+				over("b", "2", "", "east-1", "west"),
+			},
 			"/overrides/2",
 			[]string{"overrides a and b and c", "cluster east-1,"},
 		},

@@ -11,8 +11,8 @@ import (
 )
 
 // TestRolloutWithOverrides: each cluster is asked for what its override says, as the rollout has written it down; when
-// labels change, the next rollout asks that cluster alone; and one on which two overrides are a conflict fails with both
-// named, and is not asked (issue 14, section 2).
+// labels change, the next rollout asks that cluster alone; and one on which two overrides are a conflict fails with
+// both named, and is not asked (issue 14, section 2).
 func TestRolloutWithOverrides(t *testing.T) {
 	t.Parallel()
 	s := newShore(t)
@@ -61,7 +61,8 @@ func TestRolloutWithOverrides(t *testing.T) {
 		t.Fatalf("other labels: the rollout is %+v, asked %v", got, a)
 	}
 
-	spec.Overrides = append(spec.Overrides, events.FleetOverride{Name: "deep", Selector: "depth", Approval: "Automatic"})
+	deep := events.FleetOverride{Name: "deep", Selector: "depth", Approval: "Automatic"}
+	spec.Overrides = append(spec.Overrides, deep)
 	s.set(spec)
 	if got := s.rollout(3); got.Phase != "" {
 		t.Fatalf("an override that holds nowhere begins %+v", got)

@@ -121,9 +121,9 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestBeginWithOverrides: a change of an override is for the clusters that it holds for, whether the fleet subscription or
-// labels have changed; what a rollout asks is written down with it; and clusters on which overrides are a conflict fail,
-// and are left alone until that changes (issue 14, section 2).
+// TestBeginWithOverrides: a change of an override is for the clusters that it holds for, whether the fleet
+// subscription or labels have changed; what a rollout asks is written down with it; and clusters on which overrides
+// are a conflict fail, and are left alone until that changes (issue 14, section 2).
 func TestBeginWithOverrides(t *testing.T) {
 	t.Parallel()
 	s := state()

@@ -107,8 +107,8 @@ func packageItem(r fleetmodel.MatrixRow) printer.Item {
 		which = append(which, printer.Or(v.Version, printer.None)+": "+names)
 	}
 	return printer.Item{Name: "package/" + r.Package, Value: r, Cells: []any{
-		r.Package, versionsCell(r.Versions), r.Clusters, r.Skew, r.Behind, r.Failed, offeredCell(r.Channels), r.NotInstalled,
-		printer.Or(strings.Join(which, "; "), printer.None),
+		r.Package, versionsCell(r.Versions), r.Clusters, r.Skew, r.Behind, r.Failed, offeredCell(r.Channels),
+		r.NotInstalled, printer.Or(strings.Join(which, "; "), printer.None),
 	}}
 }
 

@@ -20,7 +20,8 @@ func TestMatrixTable(t *testing.T) {
 		var out bytes.Buffer
 		o := printer.Output{Format: format}
 		table, items := matrixTable(by, rows, o.Document())
-		if err := o.Show(&command.Env{Streams: command.Streams{Out: &out, Err: &out}}, table, items, false); err != nil {
+		a := &command.Env{Streams: command.Streams{Out: &out, Err: &out}}
+		if err := o.Show(a, table, items, false); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -47,10 +48,12 @@ func TestMatrixTable(t *testing.T) {
 		}
 		var rows []fleetmodel.MatrixRow
 		for i := range clusters {
-			rows = append(rows, fleetmodel.MatrixRow{Cluster: fmt.Sprintf("east-%03d", i), Cells: []fleetmodel.MatrixCell{
+			name := fmt.Sprintf("east-%03d", i)
+			rows = append(rows, fleetmodel.MatrixRow{Cluster: name, Cells: []fleetmodel.MatrixCell{
 				{
 					Package: "lighthouse", Namespace: "harbour-ops", CSV: "lighthouse-keeper.v1.2.3",
-					Version: "1.2.3", State: "Succeeded", Subscription: "keeper", Owner: "lighthouse-keeper", Behind: &one,
+					Version: "1.2.3", State: "Succeeded", Subscription: "keeper", Owner: "lighthouse-keeper",
+					Behind: &one,
 				},
 				{Package: "tidegauge", State: fleetmodel.StateNotInstalled, Subscription: "tidegauge"},
 			}})

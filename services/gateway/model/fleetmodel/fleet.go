@@ -111,8 +111,8 @@ type FleetStatus struct {
 	Rollout  *Rollout   `json:"rollout,omitempty" doc:"The newest one, without its clusters"`
 }
 
-// Event is the fleet subscription in the form of events, with the commitment to its configuration. Overrides are without
-// those to theirs.
+// Event is the fleet subscription in the form of events, with the commitment to its configuration. Overrides are
+// without those to theirs.
 func (s FleetSubscriptionSpec) Event(config string) events.FleetSubscriptionSpec {
 	out := events.FleetSubscriptionSpec{
 		Package: s.Package, Channel: s.Channel, Catalog: s.Catalog, Versions: events.PolicyVersions(s.Versions),

@@ -134,7 +134,7 @@ func TestOverrides(t *testing.T) {
 	}
 	for _, o := range second.Overrides {
 		if o.MergedConfig != edge.MergedConfig || o.Config != edge.Config {
-			t.Errorf("%s has %s and %s, want %s and %s", o.Name, o.Config, o.MergedConfig, edge.Config, edge.MergedConfig)
+			t.Errorf("%s is %+v, want the commitments of %+v", o.Name, o, edge)
 		}
 	}
 	kept := e.Count(`select count(*) from gateway.bodies`)

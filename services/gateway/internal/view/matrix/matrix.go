@@ -1,5 +1,6 @@
-// Package matrix answers what runs where: packages against clusters, with the versions that run, how far they are apart,
-// and what the channels offer that are followed. It asks the read models of operators and subscriptions, and catalogs.
+// Package matrix answers what runs where: packages against clusters, with the versions that run, how far they are
+// apart, and what the channels offer that are followed. It asks the read models of operators and subscriptions, and
+// catalogs.
 package matrix
 
 import (
@@ -69,7 +70,8 @@ func (a *asking) operators() (readmodel.Where, error) {
 	w.Add("o.package <> ''")
 	w.Equal("o.package", a.f.Package)
 	w.Equal("o.cluster", a.f.Cluster)
-	return w, w.Clusters("o.cluster", a.f.ClusterSelector, a.who)
+	err := w.Clusters("o.cluster", a.f.ClusterSelector, a.who)
+	return w, err
 }
 
 // waiting are the subscriptions that are asked for and of which nothing is installed, as s.
@@ -80,7 +82,8 @@ func (a *asking) waiting() (readmodel.Where, error) {
 		and o.namespace = s.namespace and o.name = s.installed_csv)`)
 	w.Equal("s.package", a.f.Package)
 	w.Equal("s.cluster", a.f.Cluster)
-	return w, w.Clusters("s.cluster", a.f.ClusterSelector, a.who)
+	err := w.Clusters("s.cluster", a.f.ClusterSelector, a.who)
+	return w, err
 }
 
 // column is by what rows are named.
