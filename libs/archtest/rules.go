@@ -142,7 +142,7 @@ func Rules() []Rule { //nolint:funlen // one table
 			Packages: []string{"libs/fleet/override"},
 			May:      []string{pureStd, "libs/events", "libs/fleet/placement", "k8s.io/apimachinery/pkg/labels"},
 			Pure:     true,
-			Why: "what clusters get; the gateway refuses what the resolver could not decide, and shows what it decided",
+			Why:      "what clusters get; the gateway refuses what the resolver could not decide, and shows what it decided",
 		},
 		{
 			Packages: []string{"libs/fleet/rolloutstore"},
@@ -535,6 +535,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure,
 				"libs/source", "libs/fleet/budget", "libs/fleet/placement", "libs/fleet/rollout", "libs/fleet/gate",
+				"libs/fleet/override",
 				"libs/installplan/window",
 				"libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true,
 			Why: "cores of a service: rules without I/O",
