@@ -98,15 +98,16 @@ func rolloutStarted(v events.RolloutStarted) string {
 	for _, w := range v.Waves {
 		clusters += len(w.Clusters)
 	}
-	s := fmt.Sprintf("rollout of %s to %s in %s began: %s", v.Target.CSV, plural(clusters, "cluster"),
-		plural(len(v.Waves), "wave"), or(causes[v.Change], v.Change))
+	parts := []string{fmt.Sprintf("rollout of %s to %s in %s began: %s", v.Target.CSV, plural(clusters, "cluster"),
+		plural(len(v.Waves), "wave"), or(causes[v.Change], v.Change))}
 	for _, o := range v.Overrides {
-		s += fmt.Sprintf("; override %s for %s", o.Name, plural(len(o.Clusters), "cluster"))
+		parts = append(parts, fmt.Sprintf("override %s for %s", o.Name, plural(len(o.Clusters), "cluster")))
 	}
 	for _, c := range v.Conflicts {
-		s += fmt.Sprintf("; CONFLICT of overrides %s on cluster %s", strings.Join(c.Overrides, " and "), c.Cluster)
+		parts = append(parts,
+			fmt.Sprintf("CONFLICT of overrides %s on cluster %s", strings.Join(c.Overrides, " and "), c.Cluster))
 	}
-	return s
+	return strings.Join(parts, "; ")
 }
 
 func clusterSettled(v events.RolloutClusterSettled) string {
