@@ -34,7 +34,7 @@ func Budgets() []Budget {
 		// It signs people in (go-oidc, oauth2), and locks the file of their credentials (go-internal). Programs that
 		// give credentials speak the types of client-go (ADR 0052). With chandler dev it runs all services, so that
 		// each package of theirs counts, such as those that watch lists (ADR 0062) and keep quotas (ADR 0058).
-		{Module: "cmd/chandler", Direct: 16, Linked: 1365},
+		{Module: "cmd/chandler", Direct: 16, Linked: 1370},
 		// An example imports what its readers have: the client, and the standard library.
 		{Module: "examples/port", Direct: 0},
 		{Module: "test", Direct: 10},

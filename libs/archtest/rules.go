@@ -139,6 +139,12 @@ func Rules() []Rule { //nolint:funlen // one table
 			Why: "which clusters are chosen, and in which wave: selectors mean what they mean to Kubernetes",
 		},
 		{
+			Packages: []string{"libs/fleet/override"},
+			May:      []string{pureStd, "libs/events", "libs/fleet/placement", "k8s.io/apimachinery/pkg/labels"},
+			Pure:     true,
+			Why:      "what clusters get; the gateway refuses what the resolver could not decide, and shows what it decided",
+		},
+		{
 			Packages: []string{"libs/fleet/rolloutstore"},
 			May: []string{
 				pureStd, "context", "libs/errs", "libs/events", "libs/eventlog", "libs/pg", "libs/fleet/rollout",
@@ -529,6 +535,7 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"services/*/..."}, May: with(with(vocabulary, kubernetesTypes...), ownPure,
 				"libs/source", "libs/fleet/budget", "libs/fleet/placement", "libs/fleet/rollout", "libs/fleet/gate",
+				"libs/fleet/override",
 				"libs/installplan/window",
 				"libs/catalog/compare", "go.yaml.in/yaml/v3", "github.com/klauspost/compress"), Pure: true,
 			Why: "cores of a service: rules without I/O",

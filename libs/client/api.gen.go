@@ -332,6 +332,12 @@ const (
 	FleetHeldReasonBudgetExhausted FleetHeldReason = "BudgetExhausted"
 )
 
+// Defines values for FleetOverrideApproval.
+const (
+	FleetOverrideApprovalAutomatic FleetOverrideApproval = "Automatic"
+	FleetOverrideApprovalManual    FleetOverrideApproval = "Manual"
+)
+
 // Defines values for FleetPreviewChange.
 const (
 	FleetPreviewChangeIntent     FleetPreviewChange = "Intent"
@@ -423,6 +429,19 @@ const (
 	MaintenanceWindowDaysThu MaintenanceWindowDays = "Thu"
 	MaintenanceWindowDaysTue MaintenanceWindowDays = "Tue"
 	MaintenanceWindowDaysWed MaintenanceWindowDays = "Wed"
+)
+
+// Defines values for MatrixCellState.
+const (
+	MatrixCellStateDeleting     MatrixCellState = "Deleting"
+	MatrixCellStateFailed       MatrixCellState = "Failed"
+	MatrixCellStateInstallReady MatrixCellState = "InstallReady"
+	MatrixCellStateInstalling   MatrixCellState = "Installing"
+	MatrixCellStateNotInstalled MatrixCellState = "NotInstalled"
+	MatrixCellStatePending      MatrixCellState = "Pending"
+	MatrixCellStateReplacing    MatrixCellState = "Replacing"
+	MatrixCellStateSucceeded    MatrixCellState = "Succeeded"
+	MatrixCellStateUnknown      MatrixCellState = "Unknown"
 )
 
 // Defines values for NamedKind.
@@ -1006,6 +1025,12 @@ const (
 const (
 	ChangeSubscriptionParamsValidateLenient ChangeSubscriptionParamsValidate = "lenient"
 	ChangeSubscriptionParamsValidateStrict  ChangeSubscriptionParamsValidate = "strict"
+)
+
+// Defines values for GetFleetMatrixParamsBy.
+const (
+	GetFleetMatrixParamsByCluster GetFleetMatrixParamsBy = "cluster"
+	GetFleetMatrixParamsByPackage GetFleetMatrixParamsBy = "package"
 )
 
 // Defines values for ListInstallplansParamsPhase.
@@ -2840,12 +2865,15 @@ type FleetCluster struct {
 	Change FleetClusterChange `json:"change,omitempty"`
 	Chosen bool               `json:"chosen"`
 
-	// Detail The taint that is not tolerated, or the subscription that is in the way
+	// Detail The taint that is not tolerated, the subscription that is in the way, or the overrides that are in conflict
 	Detail string `json:"detail,omitempty"`
 
 	// From CSV that is installed
 	From string `json:"from,omitempty"`
 	Name string `json:"name"`
+
+	// Override Override that holds for it
+	Override string `json:"override,omitempty"`
 
 	// Placed It has the subscription already
 	Placed bool `json:"placed,omitempty"`
@@ -2910,6 +2938,29 @@ type FleetOperatorGroup struct {
 	Name string             `json:"name"`
 	Spec *OperatorGroupSpec `json:"spec,omitempty"`
 }
+
+// FleetOverride defines model for FleetOverride.
+type FleetOverride struct {
+	// Approval In place of approval
+	Approval FleetOverrideApproval `json:"approval,omitempty"`
+
+	// Clusters Names, or beginnings of names followed by *
+	Clusters []string `json:"clusters,omitempty"`
+
+	// Config Laid over config: of env each variable takes the place of the one of its name; every other key takes the place of that of config, and null takes it away. Kept outside the event log, hidden as config is
+	Config json.RawMessage `json:"config,omitempty"`
+
+	// Name A DNS-1123 label
+	Name string `json:"name"`
+
+	// Selector Of labels, as Kubernetes writes it
+	//
+	// Example: site=edge
+	Selector string `json:"selector,omitempty"`
+}
+
+// FleetOverrideApproval In place of approval
+type FleetOverrideApproval string
 
 // FleetPlacement defines model for FleetPlacement.
 type FleetPlacement struct {
@@ -3035,6 +3086,9 @@ type FleetSubscriptionSpec struct {
 
 	// OperatorGroup Made on clusters on which the namespace has none
 	OperatorGroup *FleetOperatorGroup `json:"operatorGroup,omitempty"`
+
+	// Overrides What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict
+	Overrides []FleetOverride `json:"overrides,omitempty"`
 
 	// Package A DNS-1123 label
 	Package string `json:"package"`
@@ -3633,6 +3687,14 @@ type ListLeftovers struct {
 	Next string `json:"next,omitempty"`
 }
 
+// ListMatrixRow defines model for ListMatrixRow.
+type ListMatrixRow struct {
+	Items []MatrixRow `json:"items"`
+
+	// Next Cursor of the next page; absent on the last
+	Next string `json:"next,omitempty"`
+}
+
 // ListOperator defines model for ListOperator.
 type ListOperator struct {
 	Items []Operator `json:"items"`
@@ -3870,6 +3932,115 @@ type MaintenanceWindow struct {
 
 // MaintenanceWindowDays defines model for MaintenanceWindow.Days.
 type MaintenanceWindowDays string
+
+// MatrixCell defines model for MatrixCell.
+type MatrixCell struct {
+	// Behind How many versions of that channel are newer; absent where there is none that can be read
+	Behind int64 `json:"behind,omitempty"`
+
+	// Catalog That it follows; absent where the caller may not list it
+	Catalog string `json:"catalog,omitempty"`
+
+	// Channel That it follows; the default one where the subscription names none
+	Channel string `json:"channel,omitempty"`
+
+	// CSV Name of what is installed
+	CSV string `json:"csv,omitempty"`
+
+	// Generated The subscription was made for a dependency
+	Generated bool   `json:"generated,omitempty"`
+	Namespace string `json:"namespace"`
+
+	// Offered Newest version of that channel
+	Offered string `json:"offered,omitempty"`
+
+	// Owner Fleet subscription that owns the subscription; absent where a person made it
+	Owner   string `json:"owner,omitempty"`
+	Package string `json:"package"`
+
+	// State Phase of the operator; NotInstalled where a subscription asks for it and nothing is installed
+	State MatrixCellState `json:"state"`
+
+	// Subscription Which asks for it; absent where none does that the caller may list
+	Subscription string `json:"subscription,omitempty"`
+	Version      string `json:"version,omitempty"`
+}
+
+// MatrixCellState Phase of the operator; NotInstalled where a subscription asks for it and nothing is installed
+type MatrixCellState string
+
+// MatrixChannel defines model for MatrixChannel.
+type MatrixChannel struct {
+	// Catalog One of the hub by its name, one of a cluster as cluster/namespace/name
+	Catalog string `json:"catalog"`
+	Channel string `json:"channel"`
+	CSV     string `json:"csv"`
+
+	// Operators How many operators follow it
+	Operators int64 `json:"operators"`
+
+	// Variant Version of Kubernetes whose variant of the catalog it is; of catalogs with variants
+	Variant string `json:"variant,omitempty"`
+
+	// Version Newest that it offers
+	Version string `json:"version"`
+}
+
+// MatrixRow defines model for MatrixRow.
+type MatrixRow struct {
+	// Behind How many run an older version than the newest of the channel that their subscription follows
+	Behind int64 `json:"behind,omitempty"`
+
+	// Cells By package and namespace; by cluster
+	Cells []MatrixCell `json:"cells,omitempty"`
+
+	// Channels Channels that subscriptions follow; by package
+	Channels []MatrixChannel `json:"channels,omitempty"`
+
+	// Cluster Of a row by cluster
+	Cluster string `json:"cluster,omitempty"`
+
+	// Clusters On how many clusters; by package
+	Clusters int64 `json:"clusters,omitempty"`
+
+	// Failed How many have failed
+	Failed int64 `json:"failed,omitempty"`
+
+	// Newest Newest version that runs anywhere; by package
+	Newest string `json:"newest,omitempty"`
+
+	// NotInstalled How many subscriptions ask for it and have nothing installed
+	NotInstalled int64 `json:"notInstalled,omitempty"`
+
+	// Operators How many are installed
+	Operators int64 `json:"operators"`
+
+	// Package Of a row by package
+	Package string `json:"package,omitempty"`
+
+	// Skew How many releases lie between the oldest version that runs, which is not counted, and the newest one, which is: those that the followed catalogs have, and those that run. 0 where all run the same version; by package
+	Skew int64 `json:"skew,omitempty"`
+
+	// Succeeded How many run
+	Succeeded int64 `json:"succeeded,omitempty"`
+
+	// Versions Versions that run, newest first; by package
+	Versions []MatrixVersion `json:"versions,omitempty"`
+}
+
+// MatrixVersion defines model for MatrixVersion.
+type MatrixVersion struct {
+	// Behind How many versions of a followed channel are newer, the most of its clusters; absent where no subscription follows one that can be read
+	Behind    int64 `json:"behind,omitempty"`
+	Clusters  int64 `json:"clusters"`
+	Failed    int64 `json:"failed,omitempty"`
+	Operators int64 `json:"operators"`
+
+	// Some Up to 5 of the clusters, by name
+	Some      []string `json:"some"`
+	Succeeded int64    `json:"succeeded,omitempty"`
+	Version   string   `json:"version"`
+}
 
 // Metadata defines model for Metadata.
 type Metadata struct {
@@ -5670,12 +5841,18 @@ type RolloutCluster struct {
 	// Body Commitment to these words, by which they are erased
 	Body string `json:"body,omitempty"`
 
+	// Conflict Overrides that are as particular for it and differ: it fails with OverrideConflict
+	Conflict []string `json:"conflict,omitempty"`
+
 	// Directive Correlation id of the events that the present attempt leads to
 	Directive string `json:"directive,omitempty"`
 
 	// Forgiven A person had the rollout go on in spite of this failure
 	Forgiven bool   `json:"forgiven,omitempty"`
 	Name     string `json:"name"`
+
+	// Override Of the fleet subscription, which held for it when the rollout began
+	Override string `json:"override,omitempty"`
 
 	// Reason Code of why it failed or is away
 	Reason string `json:"reason,omitempty"`
@@ -6010,6 +6187,9 @@ type SetFleetSubscription struct {
 
 	// OperatorGroup Made on clusters on which the namespace has none
 	OperatorGroup *FleetOperatorGroup `json:"operatorGroup,omitempty"`
+
+	// Overrides What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict
+	Overrides []FleetOverride `json:"overrides,omitempty"`
 
 	// Package A DNS-1123 label
 	Package string `json:"package"`
@@ -7532,6 +7712,29 @@ type AllowFleetBudgetParams struct {
 	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
 	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
+
+// GetFleetMatrixParams are parameters of GetFleetMatrix.
+type GetFleetMatrixParams struct {
+	// By What each item is: a package with the versions that run, or a cluster with what runs there
+	By      GetFleetMatrixParamsBy `form:"by,omitempty" json:"by,omitempty"`
+	Package string                 `form:"package,omitempty" json:"package,omitempty"`
+	Cluster string                 `form:"cluster,omitempty" json:"cluster,omitempty"`
+
+	// ClusterSelector Only what is in clusters that the caller may list and whose labels this selector of Kubernetes chooses
+	ClusterSelector string `form:"clusterSelector,omitempty" json:"clusterSelector,omitempty"`
+
+	// Limit At most so many items
+	Limit int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor next of the page before
+	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// MinPosition Wait until the answer shows this position
+	MinPosition string `form:"minPosition,omitempty" json:"minPosition,omitempty"`
+}
+
+// GetFleetMatrixParamsBy are parameters of GetFleetMatrix.
+type GetFleetMatrixParamsBy string
 
 // ListRolloutsParams are parameters of ListRollouts.
 type ListRolloutsParams struct {
@@ -9684,6 +9887,33 @@ func NewAllowFleetBudgetRequest(params *AllowFleetBudgetParams, body AllowFleetB
 func (c *Client) AllowFleetBudget(ctx context.Context, params *AllowFleetBudgetParams, body AllowFleetBudget, opts ...Option) (*FleetBudget, error) {
 	r := NewAllowFleetBudgetRequest(params, body)
 	return answer[FleetBudget](ctx, c, r, opts)
+}
+
+// NewGetFleetMatrixRequest asks GET /fleet/matrix.
+func NewGetFleetMatrixRequest(params *GetFleetMatrixParams) Request {
+	r := Request{Method: http.MethodGet, path: pathOf("/fleet/matrix")}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "by", params.By)
+		addParam(r.Query, "package", params.Package)
+		addParam(r.Query, "cluster", params.Cluster)
+		addParam(r.Query, "clusterSelector", params.ClusterSelector)
+		addParam(r.Query, "limit", params.Limit)
+		addParam(r.Query, "cursor", params.Cursor)
+		addParam(r.Query, "minPosition", params.MinPosition)
+	}
+	return r
+}
+
+// GetFleetMatrix: Say which versions run on which clusters, how far they are apart, and what is offered, by package or by cluster.
+func (c *Client) GetFleetMatrix(ctx context.Context, params *GetFleetMatrixParams, opts ...Option) (*ListMatrixRow, error) {
+	r := NewGetFleetMatrixRequest(params)
+	return answer[ListMatrixRow](ctx, c, r, opts)
+}
+
+// GetFleetMatrixAll is all of GetFleetMatrix, page by page; the limit of params is that of a page.
+func (c *Client) GetFleetMatrixAll(ctx context.Context, params *GetFleetMatrixParams, opts ...Option) iter.Seq2[MatrixRow, error] {
+	return pages[MatrixRow](ctx, c, NewGetFleetMatrixRequest(params), opts)
 }
 
 // NewListRolloutsRequest asks GET /fleet/rollouts.

@@ -44,6 +44,8 @@ type FleetSubscriptionSpec struct {
 	Namespace string         `json:"namespace"`        // on every cluster
 	Approval  string         `json:"approval"`         // Automatic, Manual: of the subscriptions on the clusters
 	Config    string         `json:"config,omitempty"` // commitment, as in SubscriptionSpec
+	// Overrides are what some clusters get otherwise.
+	Overrides []FleetOverride `json:"overrides,omitempty"`
 	// OperatorGroup is made on clusters on which the namespace has none.
 	OperatorGroup FleetOperatorGroup `json:"operatorGroup,omitzero"`
 	// Adopt takes over subscriptions of the same name that no fleet subscription owns; otherwise such a cluster fails.
@@ -146,6 +148,10 @@ type RolloutStarted struct {
 	Intent RolloutIntent `json:"intent"`
 	Target RolloutTarget `json:"target"`
 	Waves  []RolloutWave `json:"waves"`
+	// Overrides are the clusters that get something else than Intent says, Conflicts those of which that is not
+	// decided.
+	Overrides []RolloutOverride `json:"overrides,omitempty"`
+	Conflicts []RolloutConflict `json:"conflicts,omitempty"`
 	// Strategy with its defaults, percentages counted out.
 	MaxConcurrent   int   `json:"maxConcurrent"`
 	MaxFailures     int   `json:"maxFailures"`

@@ -85,14 +85,16 @@ const (
 type FleetCluster struct {
 	Name   string `json:"name"`
 	Chosen bool   `json:"chosen"`
-	Placed bool   `json:"placed,omitempty" doc:"It has the subscription already"`
-	Away   bool   `json:"away,omitempty" doc:"It does not answer or is cordoned: what is said of it rests on what was seen last"`
-	Wave   string `json:"wave,omitempty" doc:"Of the rollout that would begin"`
-	Change string `json:"change,omitempty" enum:"Install,Upgrade,Configure,None,UnderWay,Tried,Conflict,NoUpgradePath,Fails,Waits,Leaves,Unknown" doc:"What it leads to; absent where the cluster is not chosen and has nothing"`
-	Reason string `json:"reason,omitempty" doc:"Code of why: why it is not chosen, or what is in the way"`
-	Detail string `json:"detail,omitempty" doc:"The taint that is not tolerated, or the subscription that is in the way"`
-	From   string `json:"from,omitempty" doc:"CSV that is installed"`
-	To     string `json:"to,omitempty" doc:"CSV that the first plan brings; the target, or a step on the way"`
+	// Override is that which holds for it.
+	Override string `json:"override,omitempty" doc:"Override that holds for it"`
+	Placed   bool   `json:"placed,omitempty" doc:"It has the subscription already"`
+	Away     bool   `json:"away,omitempty" doc:"It does not answer or is cordoned: what is said of it rests on what was seen last"`
+	Wave     string `json:"wave,omitempty" doc:"Of the rollout that would begin"`
+	Change   string `json:"change,omitempty" enum:"Install,Upgrade,Configure,None,UnderWay,Tried,Conflict,NoUpgradePath,Fails,Waits,Leaves,Unknown" doc:"What it leads to; absent where the cluster is not chosen and has nothing"`
+	Reason   string `json:"reason,omitempty" doc:"Code of why: why it is not chosen, or what is in the way"`
+	Detail   string `json:"detail,omitempty" doc:"The taint that is not tolerated, the subscription that is in the way, or the overrides that are in conflict"`
+	From     string `json:"from,omitempty" doc:"CSV that is installed"`
+	To       string `json:"to,omitempty" doc:"CSV that the first plan brings; the target, or a step on the way"`
 	// Approval is of that plan.
 	Approval  string   `json:"approval,omitempty" enum:"Automatic,Manual" doc:"Of that plan, policies included"`
 	Sentences []string `json:"sentences,omitempty" nullable:"false" doc:"What the reason means"`

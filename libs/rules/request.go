@@ -226,6 +226,12 @@ var requestRules = []Rule{
 		"Give versions, rules, windows, approvers or approvalSeconds."),
 	word(Request, "placement-chooses", "The placement of a fleet subscription names clusters or a selector: nothing stands for "+
 		"the whole fleet by itself.", "Give `clusters` or `selector`; `clusters: [\"*\"]` is all of them."),
+	word(Request, "override-chooses", "An override of a fleet subscription names clusters or a selector: what is for all of "+
+		"them stands in the fleet subscription itself.", "Give `clusters` or `selector`."),
+	word(Request, "override-changes", "An override of a fleet subscription changes something.",
+		"Give `config` or `approval`, or leave the override out."),
+	word(Request, "override-conflict", "Of the overrides that fit a cluster one is the most particular, or those that are "+
+		"say the same.", "Name the cluster in the one that is to hold, or give it more requirements than the other."),
 	word(Request, "selector", "A selector of clusters is a label selector of Kubernetes.",
 		"Write it as for kubectl: `tier=1,site in (north,south),!retired`."),
 	word(Request, "number-or-percentage", "A size or a budget is a number, or a percentage up to 100%.",

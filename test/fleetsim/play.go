@@ -233,7 +233,7 @@ func (p *play) restart(ctx context.Context) error {
 			return err
 		}
 	}
-	return until(ctx, func(ctx context.Context) (string, bool, error) {
+	return spokes.Until(ctx, func(ctx context.Context) (string, bool, error) {
 		n, err := p.count(ctx, `select count(*) from installer.holders h join claims c using (cluster_id)
 			where h.recorder_epoch > c.recorder_epoch`)
 		return fmt.Sprintf("%d of %d clusters are claimed", n, p.clusters), n == p.clusters, err

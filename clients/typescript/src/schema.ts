@@ -1076,6 +1076,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/fleet/matrix": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Say which versions run on which clusters, how far they are apart, and what is offered, by package or by cluster
+         * @description Say which versions run on which clusters, how far they are apart, and what is offered, by package or by cluster.
+         */
+        get: operations["get-fleet-matrix"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/fleet/rollouts": {
         parameters: {
             query?: never;
@@ -3888,11 +3908,13 @@ export interface components {
              */
             change?: "Install" | "Upgrade" | "Configure" | "None" | "UnderWay" | "Tried" | "Conflict" | "NoUpgradePath" | "Fails" | "Waits" | "Leaves" | "Unknown";
             chosen: boolean;
-            /** @description The taint that is not tolerated, or the subscription that is in the way */
+            /** @description The taint that is not tolerated, the subscription that is in the way, or the overrides that are in conflict */
             detail?: string;
             /** @description CSV that is installed */
             from?: string;
             name: string;
+            /** @description Override that holds for it */
+            override?: string;
             /** @description It has the subscription already */
             placed?: boolean;
             /** @description Code of why: why it is not chosen, or what is in the way */
@@ -3948,6 +3970,24 @@ export interface components {
         FleetOperatorGroup: {
             name: string;
             spec?: components["schemas"]["OperatorGroupSpec"];
+        };
+        FleetOverride: {
+            /**
+             * @description In place of approval
+             * @enum {string}
+             */
+            approval?: "Automatic" | "Manual";
+            /** @description Names, or beginnings of names followed by * */
+            clusters?: string[];
+            /** @description Laid over config: of env each variable takes the place of the one of its name; every other key takes the place of that of config, and null takes it away. Kept outside the event log, hidden as config is */
+            config?: unknown;
+            /** @description A DNS-1123 label */
+            name: string;
+            /**
+             * @description Of labels, as Kubernetes writes it
+             * @example site=edge
+             */
+            selector?: string;
         };
         FleetPlacement: {
             /** @description Names, or beginnings of names followed by * */
@@ -4057,6 +4097,8 @@ export interface components {
             namespace: string;
             /** @description Made on clusters on which the namespace has none */
             operatorGroup?: components["schemas"]["FleetOperatorGroup"];
+            /** @description What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict */
+            overrides?: components["schemas"]["FleetOverride"][];
             /** @description A DNS-1123 label */
             package: string;
             /** @description Which clusters. It names clusters or a selector */
@@ -4558,6 +4600,11 @@ export interface components {
             /** @description Cursor of the next page; absent on the last */
             next?: string;
         };
+        ListMatrixRow: {
+            items: components["schemas"]["MatrixRow"][];
+            /** @description Cursor of the next page; absent on the last */
+            next?: string;
+        };
         ListOperator: {
             items: components["schemas"]["Operator"][];
             /** @description Cursor of the next page; absent on the last */
@@ -4719,6 +4766,117 @@ export interface components {
              * @example Europe/Oslo
              */
             timeZone: string;
+        };
+        MatrixCell: {
+            /**
+             * Format: int64
+             * @description How many versions of that channel are newer; absent where there is none that can be read
+             */
+            behind?: number;
+            /** @description That it follows; absent where the caller may not list it */
+            catalog?: string;
+            /** @description That it follows; the default one where the subscription names none */
+            channel?: string;
+            /** @description Name of what is installed */
+            csv?: string;
+            /** @description The subscription was made for a dependency */
+            generated?: boolean;
+            namespace: string;
+            /** @description Newest version of that channel */
+            offered?: string;
+            /** @description Fleet subscription that owns the subscription; absent where a person made it */
+            owner?: string;
+            package: string;
+            /**
+             * @description Phase of the operator; NotInstalled where a subscription asks for it and nothing is installed
+             * @enum {string}
+             */
+            state: "Pending" | "InstallReady" | "Installing" | "Succeeded" | "Failed" | "Unknown" | "Replacing" | "Deleting" | "NotInstalled";
+            /** @description Which asks for it; absent where none does that the caller may list */
+            subscription?: string;
+            version?: string;
+        };
+        MatrixChannel: {
+            /** @description One of the hub by its name, one of a cluster as cluster/namespace/name */
+            catalog: string;
+            channel: string;
+            csv: string;
+            /**
+             * Format: int64
+             * @description How many operators follow it
+             */
+            operators: number;
+            /** @description Version of Kubernetes whose variant of the catalog it is; of catalogs with variants */
+            variant?: string;
+            /** @description Newest that it offers */
+            version: string;
+        };
+        MatrixRow: {
+            /**
+             * Format: int64
+             * @description How many run an older version than the newest of the channel that their subscription follows
+             */
+            behind?: number;
+            /** @description By package and namespace; by cluster */
+            cells?: components["schemas"]["MatrixCell"][];
+            /** @description Channels that subscriptions follow; by package */
+            channels?: components["schemas"]["MatrixChannel"][];
+            /** @description Of a row by cluster */
+            cluster?: string;
+            /**
+             * Format: int64
+             * @description On how many clusters; by package
+             */
+            clusters?: number;
+            /**
+             * Format: int64
+             * @description How many have failed
+             */
+            failed?: number;
+            /** @description Newest version that runs anywhere; by package */
+            newest?: string;
+            /**
+             * Format: int64
+             * @description How many subscriptions ask for it and have nothing installed
+             */
+            notInstalled?: number;
+            /**
+             * Format: int64
+             * @description How many are installed
+             */
+            operators: number;
+            /** @description Of a row by package */
+            package?: string;
+            /**
+             * Format: int64
+             * @description How many releases lie between the oldest version that runs, which is not counted, and the newest one, which is: those that the followed catalogs have, and those that run. 0 where all run the same version; by package
+             */
+            skew?: number;
+            /**
+             * Format: int64
+             * @description How many run
+             */
+            succeeded?: number;
+            /** @description Versions that run, newest first; by package */
+            versions?: components["schemas"]["MatrixVersion"][];
+        };
+        MatrixVersion: {
+            /**
+             * Format: int64
+             * @description How many versions of a followed channel are newer, the most of its clusters; absent where no subscription follows one that can be read
+             */
+            behind?: number;
+            /** Format: int64 */
+            clusters: number;
+            /** Format: int64 */
+            failed?: number;
+            /** Format: int64 */
+            operators: number;
+            /** @description Up to 5 of the clusters, by name */
+            some: string[];
+            /** Format: int64 */
+            succeeded?: number;
+            version: string;
         };
         Metadata: {
             /** @description Keys as in Kubernetes, at most 256 KiB of keys and values; in answers about one thing. Kept outside the event log; kubectl.kubernetes.io/last-applied-configuration is not kept */
@@ -6197,11 +6355,15 @@ export interface components {
             attempt: number;
             /** @description Commitment to these words, by which they are erased */
             body?: string;
+            /** @description Overrides that are as particular for it and differ: it fails with OverrideConflict */
+            conflict?: string[];
             /** @description Correlation id of the events that the present attempt leads to */
             directive?: string;
             /** @description A person had the rollout go on in spite of this failure */
             forgiven?: boolean;
             name: string;
+            /** @description Of the fleet subscription, which held for it when the rollout began */
+            override?: string;
             /** @description Code of why it failed or is away */
             reason?: string;
             /**
@@ -6509,6 +6671,8 @@ export interface components {
             namespace: string;
             /** @description Made on clusters on which the namespace has none */
             operatorGroup?: components["schemas"]["FleetOperatorGroup"];
+            /** @description What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict */
+            overrides?: components["schemas"]["FleetOverride"][];
             /** @description A DNS-1123 label */
             package: string;
             /** @description Which clusters. It names clusters or a selector */
@@ -11436,6 +11600,63 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "get-fleet-matrix": {
+        parameters: {
+            query?: {
+                /** @description Only these fields, joined by commas, of each item of a list, else of the answer: name,spec.channel; a point leads into an object or each element of a list, and to one key of a map. What is left out is absent although the schema requires it */
+                fields?: string;
+                /** @description What each item is: a package with the versions that run, or a cluster with what runs there */
+                by?: "package" | "cluster";
+                package?: string;
+                cluster?: string;
+                /** @description Only what is in clusters that the caller may list and whose labels this selector of Kubernetes chooses */
+                clusterSelector?: string;
+                /** @description At most so many items */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description Wait until the answer shows this position */
+                minPosition?: string;
+            };
+            header?: {
+                /** @description ETag of an answer that is there: 304, without a body, where the answer would be the same */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListMatrixRow"];
+                };
+            };
+            /** @description Not Modified: If-None-Match has the ETag of the answer */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

@@ -105,6 +105,10 @@ func whatCanBeSeen() []seen {
 			"", "Which catalogs are there, with how many operators?", "R-UI-28", "get catalogs -o wide", "/catalogs",
 			"see-away",
 		},
+		{
+			"", "Which versions run where, and how far are they apart?", "R-UI-20", "fleet matrix --cluster see",
+			"/fleet/matrix?cluster=see", "tidegauge",
+		},
 		{"", "What may I do?", "R-UI-13", "auth whoami", "/whoami", "admin"},
 	}
 }

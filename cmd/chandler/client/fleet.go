@@ -57,6 +57,13 @@ func (c *Client) FleetPreview(ctx context.Context, name string, want *fleetmodel
 	return out, err
 }
 
+// FleetMatrix says what runs where, by package or by cluster.
+func (c *Client) FleetMatrix(ctx context.Context, f fleetmodel.MatrixFilter) ([]fleetmodel.MatrixRow, error) {
+	return all[fleetmodel.MatrixRow](ctx, c, where(client.NewGetFleetMatrixRequest(nil), url.Values{
+		"by": {f.By}, "package": {f.Package}, "cluster": {f.Cluster}, "clusterSelector": {f.ClusterSelector},
+	}))
+}
+
 // Rollouts lists the rollouts of a fleet subscription, newest first, at most limit; 0 lists all.
 func (c *Client) Rollouts(ctx context.Context, fleet string, limit int) ([]fleetmodel.Rollout, error) {
 	q := url.Values{"subscription": {fleet}}

@@ -49,7 +49,20 @@ func fleetSentence(p events.Payload) string {
 func fleetSubscriptionSet(s events.FleetSubscriptionSpec) string {
 	return "fleet subscription set: " + intent(events.SubscriptionSpec{
 		Package: s.Package, Channel: s.Channel, Catalog: s.Catalog, Approval: s.Approval,
-	}) + ", in namespace " + s.Namespace + " of " + placement(s.Placement)
+	}) + ", in namespace " + s.Namespace + " of " + placement(s.Placement) + overrides(s.Overrides)
+}
+
+// overrides names those that some clusters have.
+func overrides(list []events.FleetOverride) string {
+	var parts []string
+	for _, o := range list {
+		of := events.FleetPlacement{Clusters: o.Clusters, Selector: o.Selector}
+		parts = append(parts, o.Name+" for "+placement(of))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; overrides: " + strings.Join(parts, "; ")
 }
 
 // placement names the clusters that are chosen, as far as a line has room.
@@ -85,8 +98,16 @@ func rolloutStarted(v events.RolloutStarted) string {
 	for _, w := range v.Waves {
 		clusters += len(w.Clusters)
 	}
-	return fmt.Sprintf("rollout of %s to %s in %s began: %s", v.Target.CSV, plural(clusters, "cluster"),
-		plural(len(v.Waves), "wave"), or(causes[v.Change], v.Change))
+	parts := []string{fmt.Sprintf("rollout of %s to %s in %s began: %s", v.Target.CSV, plural(clusters, "cluster"),
+		plural(len(v.Waves), "wave"), or(causes[v.Change], v.Change))}
+	for _, o := range v.Overrides {
+		parts = append(parts, fmt.Sprintf("override %s for %s", o.Name, plural(len(o.Clusters), "cluster")))
+	}
+	for _, c := range v.Conflicts {
+		parts = append(parts,
+			fmt.Sprintf("CONFLICT of overrides %s on cluster %s", strings.Join(c.Overrides, " and "), c.Cluster))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func clusterSettled(v events.RolloutClusterSettled) string {

@@ -63,10 +63,23 @@ func fitting(p events.FleetPlacement, clusters []Cluster, present []string) ([]C
 
 // named says whether a name is in a list of names, or beginnings of names followed by *.
 func named(list []string, name string) bool {
-	return slices.ContainsFunc(list, func(one string) bool {
+	_, _, fits := Match(list, name)
+	return fits
+}
+
+// Match says by how many characters a name fits a list of names, or beginnings of names followed by *, and whether it
+// is there in full.
+func Match(list []string, name string) (characters int, whole, fits bool) {
+	for _, one := range list {
 		prefix, isPrefix := strings.CutSuffix(one, "*")
-		return one == name || isPrefix && strings.HasPrefix(name, prefix)
-	})
+		switch {
+		case one == name:
+			return len(name), true, true
+		case isPrefix && strings.HasPrefix(name, prefix):
+			characters, fits = max(characters, len(prefix)), true
+		}
+	}
+	return characters, false, fits
 }
 
 // untolerated is the first taint, by key, that is not tolerated, as key=value; "" where all are. A toleration without a

@@ -284,6 +284,7 @@ func probes() map[string]probe {
 		},
 		"list-all-subscriptions": {verb: "list", resource: "subscriptions", about: ofAnything},
 		"summarize":              {verb: "list", resource: "subscriptions", about: ofAnything},
+		"get-fleet-matrix":       {verb: "list", resource: "operators", about: ofAnything},
 		"list-tokens":            {verb: "list", resource: "tokens", about: ofFleet},
 		"add-token": {
 			verb: "create", resource: "tokens", about: ofFleet,

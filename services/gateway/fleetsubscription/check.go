@@ -47,7 +47,7 @@ const (
 
 // check collects everything that is wrong with a fleet subscription. Places are JSON pointers into the request. What
 // passes the fleet controller can read.
-func check(s State, spec events.FleetSubscriptionSpec) error {
+func check(s State, spec events.FleetSubscriptionSpec, clusters []placement.Cluster) error {
 	var v rule.Violations
 	v.DNSSubdomainName("path.name", s.Name)
 	v.DNSLabelName("/package", spec.Package)
@@ -68,6 +68,7 @@ func check(s State, spec events.FleetSubscriptionSpec) error {
 	checkGroup(&v, spec.OperatorGroup)
 	checkPlacement(&v, spec.Placement)
 	checkStrategy(&v, spec.Strategy)
+	checkOverrides(&v, spec, clusters)
 	return v.Err()
 }
 

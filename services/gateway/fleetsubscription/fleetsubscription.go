@@ -10,6 +10,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/placement"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
 	"github.com/chandler-fleet/chandler/services/gateway/rule"
 	"github.com/chandler-fleet/chandler/services/gateway/subscription"
@@ -31,6 +32,8 @@ type Set struct {
 	Spec events.FleetSubscriptionSpec
 	// Others is how many fleet subscriptions the tenant has beside this one.
 	Others int
+	// Clusters are those of the tenant, as far as overrides want to be held against them.
+	Clusters []placement.Cluster
 }
 
 // Delete ends the fleet subscription; what is on the clusters stays.
@@ -44,7 +47,7 @@ func Decide(s State, c Command) ([]events.Payload, error) {
 	switch c := c.(type) {
 	case Set:
 		spec := normal(c.Spec)
-		if err := check(s, spec); err != nil {
+		if err := check(s, spec, c.Clusters); err != nil {
 			return nil, err
 		}
 		if !s.Set && c.Others >= MaxFleetSubscriptions {
@@ -100,6 +103,14 @@ func normal(s events.FleetSubscriptionSpec) events.FleetSubscriptionSpec {
 	s.OperatorGroup.Spec = operatorgroup.Normal(s.OperatorGroup.Spec)
 	for _, list := range []*[]string{&s.Placement.Clusters, &s.Placement.Except} {
 		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
+	}
+	s.Overrides = slices.Clone(s.Overrides)
+	for i := range s.Overrides {
+		list := &s.Overrides[i].Clusters
+		*list = slices.Compact(slices.Sorted(slices.Values(*list)))
+	}
+	if len(s.Overrides) == 0 {
+		s.Overrides = nil
 	}
 	if len(s.Placement.Tolerations) == 0 {
 		s.Placement.Tolerations = nil

@@ -26,6 +26,10 @@ func full() events.FleetSubscriptionSpec {
 		OperatorGroup: events.FleetOperatorGroup{
 			Name: "ports", Spec: events.OperatorGroupSpec{TargetNamespaces: []string{"ports", "quay"}},
 		},
+		Overrides: []events.FleetOverride{
+			{Name: "edge", Selector: "site=edge", Config: "c1:01", MergedConfig: "c1:02"},
+			{Name: "west", Clusters: []string{"west", "west-*"}, MergedConfig: "c1:00", Approval: "Manual"},
+		},
 		Placement: events.FleetPlacement{
 			Clusters: []string{"east-*", "west"}, Selector: "stage in (production)", Except: []string{"east-9"},
 			Tolerations: []events.FleetToleration{{Key: "edge", Value: "slow"}}, Count: 9, SpreadBy: "site",
@@ -57,6 +61,7 @@ func TestDecide(t *testing.T) {
 	set := events.FleetSubscriptionSet{Name: "gauges", Spec: full()}
 	mixed := full()
 	mixed.Placement.Clusters = []string{"west", "east-*", "west"}
+	mixed.Overrides[1].Clusters = []string{"west-*", "west", "west"}
 	mixed.OperatorGroup.Spec.TargetNamespaces = []string{"quay", "ports"}
 	mixed.Approval, mixed.DeletionPolicy, mixed.Strategy.Waves[1].Promotion = "", "", ""
 	g := &mixed.Strategy.Waves[0].Gates[0]
@@ -242,6 +247,29 @@ func TestCheck(t *testing.T) {
 		"window": {
 			func(s *spec) { s.Strategy.Windows[0].TimeZone = "CEST" }, "/strategy/windows/0/timeZone",
 			approvalpolicy.RuleWindow,
+		},
+		"overrides": {
+			func(s *spec) { s.Overrides = make([]events.FleetOverride, fleetsubscription.MaxOverrides+1) },
+			"/overrides", rule.MaxItems,
+		},
+		"override's name": {func(s *spec) { s.Overrides[0].Name = "" }, "/overrides/0/name", rule.Required},
+		"override twice":  {func(s *spec) { s.Overrides[0].Name = "west" }, "/overrides/1/name", rule.Unique},
+		"override of all": {
+			func(s *spec) { s.Overrides[0].Selector = "" }, "/overrides/0", fleetsubscription.RuleOverrideChooses,
+		},
+		"override's pattern": {
+			func(s *spec) { s.Overrides[1].Clusters = []string{"*-1"} }, "/overrides/1/clusters/0",
+			approvalpolicy.RulePattern,
+		},
+		"override's selector": {
+			func(s *spec) { s.Overrides[0].Selector = "a in" }, "/overrides/0/selector",
+			fleetsubscription.RuleSelector,
+		},
+		"override of nothing": {
+			func(s *spec) { s.Overrides[0].Config = "" }, "/overrides/0", fleetsubscription.RuleOverrideChanges,
+		},
+		"override's approval": {
+			func(s *spec) { s.Overrides[1].Approval = "Ask" }, "/overrides/1/approval", rule.OneOf,
 		},
 		"gates": {
 			wave(func(w *events.RolloutWaveSpec) { w.Gates = make([]events.RolloutGate, gate.MaxGates+1) }),

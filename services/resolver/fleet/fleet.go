@@ -8,6 +8,7 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/fleet/budget"
+	"github.com/chandler-fleet/chandler/libs/fleet/override"
 	"github.com/chandler-fleet/chandler/libs/fleet/placement"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 )
@@ -59,6 +60,8 @@ type Try struct {
 	Version int64  // of that stream
 	Target  events.RolloutTarget
 	Outcome string // "" where the rollout ended before there was one
+	// Override is the key of what overrides made of the cluster (override.Choice).
+	Override string
 }
 
 // Cluster is one that operators may be placed on.
@@ -96,6 +99,8 @@ func (s State) World() map[string]rollout.Seen {
 			seen.Refused = ReasonRemoved
 		case s.Taken[name] != "":
 			seen.Refused = ReasonTaken
+		case len(override.Of(s.Last.Started, name).Conflict) > 0:
+			seen.Refused = override.ReasonConflict
 		}
 		out[name] = seen
 	}
@@ -149,9 +154,13 @@ func (s State) Leaving(members []string) []Place {
 // Begin is the rollout that begins now: for the members that do not have what is wanted. What a rollout tried on a
 // cluster already, with the same outcome in view, is not tried again until something changes.
 func (s State) Begin(members []string, target events.RolloutTarget) (events.RolloutStarted, bool, error) {
+	rules, err := override.Read(s.Spec)
+	if err != nil {
+		return events.RolloutStarted{}, false, err
+	}
 	var behind []placement.Cluster
 	for _, name := range members {
-		if s.behind(name, target) {
+		if s.behind(name, target, rules.For(s.Clusters[name].Cluster)) {
 			behind = append(behind, s.Clusters[name].Cluster)
 		}
 	}
@@ -178,6 +187,7 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 		MaxConcurrent: s.Spec.Strategy.MaxConcurrent, MaxFailures: failures,
 		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds, Windows: s.Spec.Strategy.Windows,
 	}
+	out.Overrides, out.Conflicts = rules.Freeze(behind)
 	if out.MaxConcurrent == 0 {
 		out.MaxConcurrent = DefaultMaxConcurrent
 	}
@@ -187,6 +197,15 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 	return out, true, nil
 }
 
+// Ask is what a rollout asks of the subscription of a cluster.
+func Ask(r events.RolloutStarted, cluster string) events.SubscriptionPlaced {
+	return events.SubscriptionPlaced{
+		Cluster: cluster, Namespace: r.Intent.Namespace, Name: r.FleetSubscription,
+		Spec:  override.Of(r, cluster).Spec(r.Intent.Subscription),
+		Owner: r.FleetSubscription, Rollout: r.Number, Target: r.Target,
+	}
+}
+
 // behind says whether a member has to be asked for what is wanted, by what it has and by what came of the newest
 // rollout that it was in:
 //
@@ -194,15 +213,20 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 //	one of the same intent, with the same target      if it had succeeded and does not have it any more
 //	another one, and it has what is wanted            if it has not shown that: nobody else may rely on it
 //	another one                                       yes
-func (s State) behind(name string, target events.RolloutTarget) bool {
+//
+// What is wanted of a cluster is what overrides make of the intent; where labels make that another thing, it is another
+// intent. A cluster on which overrides are a conflict has what is wanted never.
+func (s State) behind(name string, target events.RolloutTarget, choice override.Choice) bool {
 	now, is := s.Placed[name]
-	has := is && now.Spec == s.Intent().Subscription && same(now.Target, target)
+	has := is && len(choice.Conflict) == 0 && now.Spec == choice.Spec(s.Intent().Subscription) &&
+		same(now.Target, target)
 	try, was := s.Tried[name]
 	succeeded := try.Outcome == events.ClusterSucceeded
 	switch {
 	case !was:
 		return !has
-	case try.Stream == s.Stream && try.Version == s.Version && same(try.Target, target):
+	case try.Stream == s.Stream && try.Version == s.Version && same(try.Target, target) &&
+		try.Override == choice.Key():
 		return succeeded && !has
 	case has:
 		return !succeeded
@@ -227,7 +251,7 @@ func (s State) change(target events.RolloutTarget) string {
 	}
 }
 
-// Intent is what each cluster is asked for.
+// Intent is what each cluster is asked for, before overrides.
 func (s State) Intent() events.RolloutIntent {
 	return events.RolloutIntent{
 		Namespace: s.Spec.Namespace, OperatorGroup: s.Spec.OperatorGroup, Adopt: s.Spec.Adopt,

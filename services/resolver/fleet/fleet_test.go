@@ -7,8 +7,10 @@ import (
 
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/override"
 	"github.com/chandler-fleet/chandler/libs/fleet/placement"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
+	"github.com/chandler-fleet/chandler/libs/previewapi"
 	"github.com/chandler-fleet/chandler/services/resolver/fleet"
 	"github.com/chandler-fleet/chandler/services/resolver/offer"
 )
@@ -116,6 +118,120 @@ func TestBegin(t *testing.T) {
 				t.Errorf("the rollout is %+v", got)
 			}
 		})
+	}
+}
+
+// TestBeginWithOverrides: a change of an override is for the clusters that it holds for, whether the fleet
+// subscription or labels have changed; what a rollout asks is written down with it; and clusters on which overrides
+// are a conflict fail, and are left alone until that changes (issue 14, section 2).
+func TestBeginWithOverrides(t *testing.T) {
+	t.Parallel()
+	s := state()
+	site := func(name, value string) {
+		c := s.Clusters[name]
+		c.Labels = map[string]string{"site": value, "tier": value}
+		s.Clusters[name] = c
+	}
+	over := func(name, selector, config string) events.FleetOverride {
+		return events.FleetOverride{Name: name, Selector: selector, Config: config, MergedConfig: config}
+	}
+	begin := func() (events.RolloutStarted, []string) {
+		t.Helper()
+		members, err := s.Members()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := s.Begin(members, target("1.0.0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, w := range got.Waves {
+			names = append(names, w.Clusters...)
+		}
+		slices.Sort(names)
+		return got, names
+	}
+	// done plays a rollout to its end.
+	done := func(r events.RolloutStarted, failed ...string) {
+		for _, w := range r.Waves {
+			for _, name := range w.Clusters {
+				try := fleet.Try{
+					Version: r.Version, Target: r.Target, Outcome: events.ClusterSucceeded,
+					Override: override.Of(r, name).Key(),
+				}
+				if slices.Contains(failed, name) {
+					try.Outcome = events.ClusterFailed
+				} else {
+					asked := fleet.Ask(r, name)
+					s.Placed[name] = fleet.Placed{Spec: asked.Spec, Target: asked.Target}
+				}
+				s.Tried[name] = try
+			}
+		}
+		s.Last = rollout.State{Phase: rollout.Succeeded, Started: r}
+	}
+	want := func(what string, got, want []string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s: %v, want %v", what, got, want)
+		}
+	}
+	s.Tried = map[string]fleet.Try{}
+	s.Spec.Config, s.Spec.Approval = "c1:all", "Automatic"
+	site("east-2", "edge")
+	s.Spec.Overrides = []events.FleetOverride{over("edge", "site=edge", "c1:edge")}
+	r, asked := begin()
+	want("at first", asked, []string{"east-1", "east-2", "east-3"})
+	for name, config := range map[string]string{"east-1": "c1:all", "east-2": "c1:edge", "east-3": "c1:all"} {
+		if got := fleet.Ask(r, name).Spec; got.Config != config || got.Package != "buoy" {
+			t.Errorf("%s is asked for %+v, want %s", name, got, config)
+		}
+	}
+	done(r)
+	_, asked = begin()
+	want("then", asked, nil)
+
+	s.Version, s.Spec.Overrides[0].MergedConfig = 4, "c1:other"
+	r, asked = begin()
+	want("another override", asked, []string{"east-2"})
+	if r.Change != events.ChangeIntent {
+		t.Errorf("it is because of %s", r.Change)
+	}
+	done(r)
+	site("east-3", "edge")
+	r, asked = begin()
+	want("other labels", asked, []string{"east-3"})
+	if r.Change != events.ChangeMembership || fleet.Ask(r, "east-3").Spec.Config != "c1:other" {
+		t.Errorf("other labels begin %+v", r)
+	}
+	done(r)
+
+	// The other override says the same as the first one at first.
+	s.Version = 5
+	s.Spec.Overrides = append(s.Spec.Overrides, over("gold", "tier=edge", "c1:other"))
+	_, asked = begin()
+	want("as particular, and the same", asked, nil)
+	s.Version, s.Spec.Overrides[1].MergedConfig = 6, "c1:gold"
+	r, asked = begin()
+	want("in conflict", asked, []string{"east-2", "east-3"})
+	s.Last = rollout.State{Phase: rollout.Progressing, Started: r, Clusters: map[string]rollout.Cluster{"east-2": {}}}
+	if got := s.World()["east-2"].Refused; got != override.ReasonConflict {
+		t.Errorf("in conflict it is refused for %q", got)
+	}
+	whole, list, err := s.Preview(target("1.0.0"), "")
+	if err != nil || len(whole.Waves) == 0 || list[0].Override != "" || list[2].Reason != override.ReasonConflict ||
+		list[2].Detail != "edge, gold" || list[2].Change != previewapi.FleetConflicts {
+		t.Errorf("the preview is %+v, %+v, %v", whole, list, err)
+	}
+	done(r, "east-2", "east-3")
+	_, asked = begin()
+	want("what is in conflict still", asked, nil)
+	site("east-3", "hub")
+	r, asked = begin()
+	want("out of the conflict", asked, []string{"east-3"})
+	if got := fleet.Ask(r, "east-3").Spec.Config; got != "c1:all" || r.Conflicts != nil {
+		t.Errorf("out of the conflict it is asked for %s, %+v", got, r.Conflicts)
 	}
 }
 

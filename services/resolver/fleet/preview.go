@@ -2,8 +2,10 @@ package fleet
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/override"
 	"github.com/chandler-fleet/chandler/libs/fleet/placement"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 	"github.com/chandler-fleet/chandler/libs/previewapi"
@@ -29,6 +31,10 @@ func (s State) Preview(target events.RolloutTarget, waits string) (
 	if err != nil {
 		return whole, nil, err
 	}
+	rules, err := override.Read(s.Spec)
+	if err != nil {
+		return whole, nil, err
+	}
 	waves := map[string]string{}
 	if waits == "" {
 		whole.Target = &target
@@ -37,9 +43,9 @@ func (s State) Preview(target events.RolloutTarget, waits string) (
 		}
 	}
 	for _, v := range verdicts {
-		c := s.previewCluster(v, waits, waves[v.Cluster])
+		c := s.previewCluster(v, rules.For(s.Clusters[v.Cluster].Cluster), waits, waves[v.Cluster])
 		if r, is := running[v.Cluster]; is && v.Chosen && (r.Outcome == "" || r.Outcome == events.ClusterUnreachable) {
-			c.Change, c.Wave, c.Reason = previewapi.FleetGoesOn, "", r.Reason
+			c.Change, c.Wave, c.Reason, c.Detail = previewapi.FleetGoesOn, "", r.Reason, ""
 		}
 		count(&whole.Totals, c)
 		list = append(list, c)
@@ -74,11 +80,16 @@ func (s State) previewWaves(
 	return nil
 }
 
-func (s State) previewCluster(v placement.Verdict, waits, wave string) previewapi.FleetCluster {
+func (s State) previewCluster(
+	v placement.Verdict, choice override.Choice, waits, wave string,
+) previewapi.FleetCluster {
 	_, placed := s.Placed[v.Cluster]
 	c := previewapi.FleetCluster{
 		Name: v.Cluster, Chosen: v.Chosen, Placed: placed, Away: s.Clusters[v.Cluster].Away, Reason: v.Reason,
 		Detail: v.Detail, Wave: wave,
+	}
+	if v.Chosen {
+		c.Override = choice.Name
 	}
 	switch {
 	case !v.Chosen && placed:
@@ -89,6 +100,9 @@ func (s State) previewCluster(v placement.Verdict, waits, wave string) previewap
 	case !v.Chosen:
 	case s.Taken[v.Cluster] != "":
 		c.Change, c.Reason, c.Detail = previewapi.FleetConflicts, ReasonTaken, s.Taken[v.Cluster]
+	case len(choice.Conflict) > 0:
+		c.Change, c.Reason = previewapi.FleetConflicts, override.ReasonConflict
+		c.Detail = strings.Join(choice.Conflict, ", ")
 	case waits != "":
 		c.Change, c.Reason = previewapi.FleetUnknown, waits
 	case wave == "" && s.Tried[v.Cluster].Outcome != "" && s.Tried[v.Cluster].Outcome != events.ClusterSucceeded:

@@ -28,7 +28,7 @@ a document of kind FleetSubscription, and shown and deleted by chandler get, des
 	c.AddCommand(statusCommand(a), rolloutsCommand(a), whyCommand(a), previewCommand(a), diffCommand(a),
 		treeCommand(a), mapCommand(a), historyCommand(a),
 		pauseCommand(a), resumeCommand(a), promoteCommand(a), passGateCommand(a), abortCommand(a), skipCommand(a),
-		retryCommand(a), budgetCommand(a))
+		retryCommand(a), budgetCommand(a), matrixCommand(a))
 	return c
 }
 

@@ -182,8 +182,11 @@ func moving(t previewapi.FleetTotals) string {
 // changeText is what a cluster is led to.
 func changeText(c previewapi.FleetCluster) string { return c.Change + conditions(c) }
 
-// conditions are what a change waits for.
+// conditions are what a change is made of, and waits for.
 func conditions(c previewapi.FleetCluster) (text string) {
+	if c.Override != "" {
+		text += ", override " + c.Override
+	}
 	if c.Approval == events.PromotionManual {
 		text += ", after approval"
 	}
@@ -193,13 +196,14 @@ func conditions(c previewapi.FleetCluster) (text string) {
 	return text
 }
 
-// criteria are codes of why a cluster is not chosen, in words.
+// criteria are codes of why a cluster is not chosen, or cannot be asked, in words.
 var criteria = map[string]string{
 	"NotNamed":          "the placement names others",
 	"Excepted":          "the placement excepts it",
 	"LabelsDiffer":      "its labels are others",
 	"TaintNotTolerated": "it has a taint that is not tolerated",
 	"BeyondCount":       "as many as are wanted are chosen",
+	"OverrideConflict":  "overrides are as particular, and differ",
 }
 
 // whyText is why a cluster is led to that, or is not chosen.
@@ -220,13 +224,13 @@ type equal struct {
 // equalClusters puts clusters together of which the same is to be said, the most of them first.
 func equalClusters(list []previewapi.FleetCluster, which func(previewapi.FleetCluster) bool) []equal {
 	var out []equal
-	at := map[[7]string]int{}
+	at := map[[8]string]int{}
 	for _, c := range list {
 		if !which(c) {
 			continue
 		}
 		name := c.Name
-		key := [7]string{c.Change, c.Reason, c.Detail, c.From, c.To, c.Approval, fmt.Sprint(c.Away)}
+		key := [8]string{c.Override, c.Change, c.Reason, c.Detail, c.From, c.To, c.Approval, fmt.Sprint(c.Away)}
 		i, known := at[key]
 		if !known {
 			c.Name, i = "", len(out)

@@ -49,6 +49,8 @@ type clusterTree struct {
 	Name   string `json:"name"`
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Override is that which held for it when the rollout began.
+	Override string `json:"override,omitempty"`
 	// Subscription is that of the fleet subscription; "" where there is none.
 	Subscription string `json:"subscription,omitempty"`
 	InstallPlan  string `json:"installPlan,omitempty"`
@@ -134,6 +136,7 @@ func treeOf(ctx context.Context, c *client.Client, f fleetmodel.FleetSubscriptio
 			for _, m := range w.Members {
 				one := there[m.Name]
 				one.Name, one.State, one.Reason = m.Name, m.State, m.Reason
+				one.Override = m.Override
 				wave.Clusters = append(wave.Clusters, one)
 				delete(there, m.Name)
 			}
@@ -280,6 +283,9 @@ func (c clusterTree) text(who, plan string) string {
 	state := c.State
 	if c.Reason != "" {
 		state += " (" + c.Reason + ")"
+	}
+	if c.Override != "" {
+		state += " [" + c.Override + "]"
 	}
 	if state != "" && len(parts) > 0 {
 		state += ": "

@@ -52,6 +52,7 @@ func why(ctx context.Context, a *command.Env, c *client.Client, name, cluster st
 	p.Line("Rollout", fmt.Sprintf("%s/%d, %s, brings %s", name, r.Number, kinds.RolloutPhase(r), r.Target.CSV))
 	p.Line("Wave", wave.Name+", "+wave.State)
 	p.Line("State", member.State)
+	p.Line("Override", printer.Or(member.Override, strings.Join(member.Conflict, " and ")))
 	p.Line("Because", because(r, wave, member))
 	p.When("Since", member.Since)
 	if member.SkippedBy != "" {
@@ -85,6 +86,7 @@ var reasons = map[string]string{
 	"Away":               "the cluster does not answer or is cordoned; it is changed when it is back",
 	"OtherContent":       "the cluster says that it runs another content than the rollout brings",
 	"SubscriptionExists": "another subscription has the name or the package there; adopt takes over one of the name",
+	"OverrideConflict":   "the overrides are as particular for it, and differ: name it in one of them",
 	"ClusterRemoved":     "Chandler has let go of the cluster",
 	"NoUpgradePath":      "nothing leads to the target from what is installed there, as where something newer is",
 	"PlanRejected":       "somebody rejected the install plan",

@@ -108,6 +108,9 @@ func describeFleetSubscription(p *printer.Page, f fleetmodel.FleetSubscription) 
 	p.Line("Versions", versionsText(s.Versions))
 	p.Line("Namespace", s.Namespace)
 	p.Line("Approval", s.Approval)
+	for _, o := range s.Overrides {
+		p.Line("Override", overrideText(o))
+	}
 	p.Line("Operator group", s.OperatorGroup.Name)
 	p.Line("Clusters", placementText(s.Placement))
 	for _, w := range s.Strategy.Waves {
@@ -147,6 +150,19 @@ func placementText(l fleetmodel.FleetPlacement) string {
 		add("tolerates", strings.TrimSuffix(t.Key+"="+t.Value, "="))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// overrideText is an override on one line.
+func overrideText(o fleetmodel.FleetOverride) string {
+	var what []string
+	if o.Approval != "" {
+		what = append(what, "approval "+o.Approval)
+	}
+	if len(o.Config) > 0 {
+		what = append(what, "configuration")
+	}
+	return o.Name + ": " + strings.Join(what, " and ") + " of " +
+		placementText(fleetmodel.FleetPlacement{Clusters: o.Clusters, Selector: o.Selector})
 }
 
 func waveText(w fleetmodel.RolloutWaveSpec) string {

@@ -11,6 +11,8 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/fleets"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/limit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/fleet"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/subscriptions"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/watch"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
@@ -57,8 +59,17 @@ func (h fleetHandlers) register(a *API) {
 		operation(http.MethodDelete, "/fleet/subscriptions/{name}", "delete-fleet-subscription", tagFleet,
 			"End a fleet subscription: the subscriptions on the clusters stay, without their owner"),
 		h.deleteFleetSubscription)
+	h.matrix(a)
 	h.previews(a)
 	h.rollouts(a)
+}
+
+// matrix is about what is in clusters: whoever may list that sees it.
+func (h fleetHandlers) matrix(a *API) {
+	register(a, whatIsSeen(access.List, access.Operators),
+		classed(operation(http.MethodGet, "/fleet/matrix", "get-fleet-matrix", "Fleet",
+			"Say which versions run on which clusters, how far they are apart, and what is offered, by package or by cluster"),
+			limit.List), h.getFleetMatrix)
 }
 
 func (h fleetHandlers) previews(a *API) {
@@ -141,6 +152,32 @@ func (h fleetHandlers) setFleetSubscription(
 ) (*written[fleetmodel.FleetSubscription], error) {
 	f, err := h.Intents.Fleets.Set(ctx, who, in.Name, in.Body)
 	return wrote(f, f.Position, "", err)
+}
+
+type getFleetMatrixInput struct {
+	By      string `query:"by" enum:"package,cluster" default:"package" doc:"What each item is: a package with the versions that run, or a cluster with what runs there"`
+	Package string `query:"package" maxLength:"63"`
+	Cluster string `query:"cluster" maxLength:"63"`
+	ClusterSelectorQuery
+	Limit       int    `query:"limit" minimum:"1" maximum:"200" default:"100" doc:"At most so many items"`
+	Cursor      string `query:"cursor" maxLength:"2048" doc:"next of the page before"`
+	MinPosition string `query:"minPosition" maxLength:"128" doc:"Wait until the answer shows this position"`
+}
+
+func (h fleetHandlers) getFleetMatrix(
+	ctx context.Context, who model.Caller, in *getFleetMatrixInput,
+) (*listOutput[fleetmodel.MatrixRow], error) {
+	q := ListQuery{Limit: in.Limit, Cursor: in.Cursor, MinPosition: in.MinPosition}
+	page, err := h.waitList(ctx, who, operators.Name, q)
+	if err == nil {
+		_, err = h.waitList(ctx, who, subscriptions.Name, q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return listed(h.Reads.Matrix.List(ctx, who, fleetmodel.MatrixFilter{
+		By: in.By, Package: in.Package, Cluster: in.Cluster, ClusterSelector: in.ClusterSelector, Page: page,
+	}))
 }
 
 // FleetPreviewQuery are the parameters of a paged answer about clusters.

@@ -116,7 +116,8 @@ func (Bodies) Erase(
 		(select 'subscription ' || cluster || '/' || namespace || '/' || name from subscriptions
 		 where tenant = $1 and config = $2 limit 1),
 		(select 'fleet subscription ' || name from fleet_subscriptions
-		 where tenant = $1 and spec ->> 'config' = $2 limit 1),
+		 where tenant = $1 and (spec ->> 'config' = $2 or exists (select from jsonb_array_elements(spec -> 'overrides') o
+		   where $2 in (o ->> 'config', o ->> 'mergedConfig'))) limit 1),
 		(select 'catalog ' || subject from catalogs where tenant = $1 and spec = $2 limit 1), '')`,
 		tenant, e.ID).Scan(&user)
 	if err != nil {

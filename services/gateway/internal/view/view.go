@@ -18,6 +18,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/fleet"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/installplans"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/keyuses"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/view/matrix"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operatorgroups"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/operators"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
@@ -74,6 +75,7 @@ type Reads struct {
 	Summaries      *summary.Reader
 	Policies       *approvalpolicies.Reader
 	Fleet          *fleet.Reader
+	Matrix         *matrix.Reader
 	Events         *eventlist.Reader
 	Tail           *eventlist.Tail
 	Keys           *keyuses.Reader
@@ -106,6 +108,7 @@ func New(d Deps) (*Reads, error) {
 		Summaries:      &summary.Reader{Pool: d.Pool, Copies: copies(d, positions)},
 		Policies:       &approvalpolicies.Reader{Pool: d.Pool, Bodies: d.Bodies},
 		Fleet:          &fleet.Reader{Pool: d.Pool, Bodies: d.Bodies},
+		Matrix:         &matrix.Reader{Pool: d.Pool, Content: c},
 		Events:         list,
 		Tail:           eventlist.NewTail(list, d.Work, d.Sessions, who),
 		Keys:           &keyuses.Reader{Pool: d.Work},

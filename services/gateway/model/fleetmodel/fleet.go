@@ -20,11 +20,21 @@ type FleetSubscriptionSpec struct {
 	Namespace      string               `json:"namespace" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label" doc:"Of the subscription on each cluster"`
 	Approval       string               `json:"approval,omitempty" enum:"Automatic,Manual" doc:"Of the subscriptions on the clusters; Automatic without it"`
 	Config         json.RawMessage      `json:"config,omitempty" doc:"OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables."`
+	Overrides      []FleetOverride      `json:"overrides,omitempty" maxItems:"50" nullable:"false" doc:"What some clusters get otherwise. Of those that fit a cluster the most particular one holds: a name before the beginning of one, a longer beginning before a shorter one, either before labels, then more requirements of the selector; as particular ones that differ are a conflict"`
 	OperatorGroup  FleetOperatorGroup   `json:"operatorGroup,omitzero" doc:"Made on clusters on which the namespace has none"`
 	Adopt          bool                 `json:"adopt,omitempty" doc:"Take over subscriptions of the same name that no fleet subscription owns; a cluster with one fails without it"`
 	Placement      FleetPlacement       `json:"placement" doc:"Which clusters. It names clusters or a selector"`
 	Strategy       RolloutStrategy      `json:"strategy,omitzero" doc:"How a change reaches them"`
 	DeletionPolicy string               `json:"deletionPolicy,omitempty" enum:"Orphan,KeepCRDs,Remove" doc:"What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner. KeepCRDs: the operator is uninstalled, its custom resource definitions and their objects stay. Remove: it is uninstalled with its definitions, and all objects of theirs are deleted. Values other than Orphan need the right to uninstall operators everywhere"`
+}
+
+// FleetOverride is what some clusters get otherwise: all that is given of clusters and selector must fit.
+type FleetOverride struct {
+	Name     string          `json:"name" minLength:"1" maxLength:"63" pattern:"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" patternDescription:"a DNS-1123 label"`
+	Clusters []string        `json:"clusters,omitempty" maxItems:"100" nullable:"false" doc:"Names, or beginnings of names followed by *"`
+	Selector string          `json:"selector,omitempty" maxLength:"1024" example:"site=edge" doc:"Of labels, as Kubernetes writes it"`
+	Config   json.RawMessage `json:"config,omitempty" doc:"Laid over config: of env each variable takes the place of the one of its name; every other key takes the place of that of config, and null takes it away. Kept outside the event log, hidden as config is"`
+	Approval string          `json:"approval,omitempty" enum:"Automatic,Manual" doc:"In place of approval"`
 }
 
 // FleetOperatorGroup is the operator group of a fleet subscription's namespace.
@@ -100,7 +110,8 @@ type FleetStatus struct {
 	Rollout  *Rollout   `json:"rollout,omitempty" doc:"The newest one, without its clusters"`
 }
 
-// Event is the fleet subscription in the form of events, with the commitment to its configuration.
+// Event is the fleet subscription in the form of events, with the commitment to its configuration. Overrides are
+// without those to theirs.
 func (s FleetSubscriptionSpec) Event(config string) events.FleetSubscriptionSpec {
 	out := events.FleetSubscriptionSpec{
 		Package: s.Package, Channel: s.Channel, Catalog: s.Catalog, Versions: events.PolicyVersions(s.Versions),
@@ -117,6 +128,11 @@ func (s FleetSubscriptionSpec) Event(config string) events.FleetSubscriptionSpec
 			MaxUnreachable: s.Strategy.MaxUnreachable, DeadlineSeconds: s.Strategy.DeadlineSeconds,
 		},
 	}
+	for _, o := range s.Overrides {
+		out.Overrides = append(out.Overrides, events.FleetOverride{
+			Name: o.Name, Clusters: o.Clusters, Selector: o.Selector, Approval: o.Approval,
+		})
+	}
 	for _, t := range s.Placement.Tolerations {
 		out.Placement.Tolerations = append(out.Placement.Tolerations, events.FleetToleration(t))
 	}
@@ -132,7 +148,7 @@ func (s FleetSubscriptionSpec) Event(config string) events.FleetSubscriptionSpec
 	return out
 }
 
-// FleetSpec is a fleet subscription as people see it, without its configuration.
+// FleetSpec is a fleet subscription as people see it, without its configuration and those of overrides.
 func FleetSpec(e events.FleetSubscriptionSpec) FleetSubscriptionSpec {
 	out := FleetSubscriptionSpec{
 		Package: e.Package, Channel: e.Channel, Catalog: e.Catalog, Versions: model.PolicyVersions(e.Versions),
@@ -148,6 +164,11 @@ func FleetSpec(e events.FleetSubscriptionSpec) FleetSubscriptionSpec {
 			MaxConcurrent: e.Strategy.MaxConcurrent, MaxFailures: e.Strategy.MaxFailures,
 			MaxUnreachable: e.Strategy.MaxUnreachable, DeadlineSeconds: e.Strategy.DeadlineSeconds,
 		},
+	}
+	for _, o := range e.Overrides {
+		out.Overrides = append(out.Overrides, FleetOverride{
+			Name: o.Name, Clusters: o.Clusters, Selector: o.Selector, Approval: o.Approval,
+		})
 	}
 	for _, t := range e.Placement.Tolerations {
 		out.Placement.Tolerations = append(out.Placement.Tolerations, FleetToleration(t))

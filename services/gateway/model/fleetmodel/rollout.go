@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/override"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
@@ -96,6 +97,8 @@ type RolloutCluster struct {
 	SkippedBy  string             `json:"skippedBy,omitempty" doc:"Who left it out"`
 	Words      string             `json:"words,omitempty" doc:"What they said of it"`
 	Body       string             `json:"body,omitempty" doc:"Commitment to these words, by which they are erased"`
+	Override   string             `json:"override,omitempty" doc:"Of the fleet subscription, which held for it when the rollout began"`
+	Conflict   []string           `json:"conflict,omitempty" nullable:"false" doc:"Overrides that are as particular for it and differ: it fails with OverrideConflict"`
 	Unreadable []model.Unreadable `json:"unreadable,omitempty" nullable:"false" doc:"What of it is stored and cannot be opened"`
 }
 
@@ -199,11 +202,11 @@ func WholeRollout(s rollout.State) Rollout {
 	for i, w := range s.Started.Waves {
 		for _, name := range slices.Sorted(slices.Values(w.Clusters)) {
 			c := s.Clusters[name]
-			state := ClusterState(c)
+			state, choice := ClusterState(c), override.Of(s.Started, name)
 			count[i].Add(state, 1)
 			members[i] = append(members[i], RolloutCluster{
 				Name: name, State: state, Reason: c.Reason, Since: c.Since, Attempt: c.Attempt, Directive: c.Directive,
-				Forgiven: c.Forgiven,
+				Forgiven: c.Forgiven, Override: choice.Name, Conflict: choice.Conflict,
 			})
 		}
 	}

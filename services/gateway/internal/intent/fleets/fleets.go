@@ -10,14 +10,11 @@ import (
 	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/access"
 	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/resolverclient"
-	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/operatorgroup"
-	"github.com/chandler-fleet/chandler/services/gateway/subscription"
 )
 
 const span = "intent fleet"
@@ -54,6 +51,9 @@ func set(
 		Stream: out.Stream.String(), Version: out.Version,
 	}
 	answer.Spec.Config = in.Config
+	for i := range answer.Spec.Overrides {
+		answer.Spec.Overrides[i].Config = in.Overrides[i].Config
+	}
 	return answer, err
 }
 
@@ -67,7 +67,11 @@ func decideSet(
 				return nil, err
 			}
 			// What is refused leaves no body that nothing refers to.
-			c := fleetsubscription.Set{Spec: in.Event(""), Others: others}
+			given, invalid := configsOf(in)
+			c := fleetsubscription.Set{Spec: given.draft(in), Others: others}
+			if c.Clusters, err = overridden(ctx, u, in); err != nil {
+				return nil, err
+			}
 			if err := mayLabel(u.Caller, now.Spec.OperatorGroup.Spec, c.Spec.OperatorGroup.Spec); err != nil {
 				return nil, err
 			}
@@ -77,15 +81,10 @@ func decideSet(
 			if _, err := fleetsubscription.Decide(now, c); err != nil {
 				return nil, err
 			}
-			body, err := subscription.CanonicalConfig(in.Config)
-			if err == nil && body != nil {
-				err = subscription.CheckTokens(body)
+			if invalid != nil {
+				return nil, invalid
 			}
-			if err != nil || body == nil {
-				return c, err
-			}
-			c.Spec.Config, err = bodies.Commit(ctx, u, store.KindSubscriptionConfig, body, now.Spec.Config)
-			return c, err
+			return c, given.commit(ctx, u, now.Spec, &c.Spec)
 		})
 }
 

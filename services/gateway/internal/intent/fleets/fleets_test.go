@@ -1,15 +1,19 @@
 package fleets_test
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"testing"
 
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/bodies"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/fleets"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/intenttest"
+	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
+	"github.com/chandler-fleet/chandler/services/gateway/rule/ruletest"
 )
 
 func wanted(clusters ...string) fleetmodel.SetFleetSubscription {
@@ -66,6 +70,88 @@ func TestFleetSubscriptions(t *testing.T) {
 		if _, err := s.Delete(t.Context(), intenttest.Ann, "gauges"); errs.KindOf(err) != kind {
 			t.Errorf("delete: %v, want %q", err, kind)
 		}
+	}
+}
+
+// TestOverrides: of an override what was written and what comes of it are kept, each once; what says the same keeps its
+// commitment, whichever override says it; and what is wrong or in conflict on a cluster is refused and leaves nothing
+// (issue 14, section 2).
+func TestOverrides(t *testing.T) {
+	t.Parallel()
+	e := intenttest.New(t)
+	s := &fleets.Service{Units: e.Units}
+	e.Register("east-1")
+	in := wanted("east-*")
+	in.Config = json.RawMessage(`{"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "resources": {}}`)
+	in.Overrides = []fleetmodel.FleetOverride{
+		{Name: "edge", Selector: "site=edge", Config: json.RawMessage(`{"env": [{"name": "B", "value": "s3cr3t"}]}`)},
+		{Name: "first", Clusters: []string{"east-1"}, Approval: "Manual"},
+	}
+	set := func() (events.FleetSubscriptionSpec, error) {
+		t.Helper()
+		out, err := s.Set(t.Context(), intenttest.Ann, "gauges", in)
+		if err != nil {
+			return events.FleetSubscriptionSpec{}, err
+		}
+		for i, o := range out.Spec.Overrides {
+			if string(o.Config) != string(in.Overrides[i].Config) {
+				t.Errorf("answered %s, set %s", o.Config, in.Overrides[i].Config)
+			}
+		}
+		all := e.Recorded(intenttest.Ann, events.KindFleetSubscription, "gauges")
+		return all[len(all)-1].Payload.(events.FleetSubscriptionSet).Spec, nil
+	}
+	body := func(commitment string) (text string) {
+		t.Helper()
+		if err := e.In(intenttest.Ann, func(ctx context.Context, u *unit.Work) error {
+			raw, err := bodies.Read(ctx, u, commitment)
+			text = string(raw)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	first, err := set()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const merged = `{"env":[{"name":"A","value":"1"},{"name":"B","value":"s3cr3t"}],"resources":{}}`
+	edge, one := first.Overrides[0], first.Overrides[1]
+	if got := body(edge.MergedConfig); got != merged || body(edge.Config) != `{"env":[{"name":"B","value":"s3cr3t"}]}` ||
+		one.Config != "" || one.MergedConfig != first.Config {
+		t.Errorf("kept %s, %+v", got, first)
+	}
+	// The other one says the same in other words; a third changes what all get, and nothing of these two.
+	in.Overrides[1].Config = json.RawMessage(`{"env": [{"value": "s3cr3t", "name": "B"}]}`)
+	in.Config = json.RawMessage(`{"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "3"}], "resources": {}}`)
+	second, err := set()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Config == first.Config {
+		t.Errorf("the configuration of all is %+v", second)
+	}
+	for _, o := range second.Overrides {
+		if o.MergedConfig != edge.MergedConfig || o.Config != edge.Config {
+			t.Errorf("%s is %+v, want the commitments of %+v", o.Name, o, edge)
+		}
+	}
+	kept := e.Count(`select count(*) from gateway.bodies`)
+	good := in
+	for at, third := range map[string]fleetmodel.FleetOverride{
+		"/overrides/2/config": {Selector: "a=b", Config: json.RawMessage(`{"envs": []}`)},
+		"/overrides/2":        {Clusters: []string{"east-1"}, Config: json.RawMessage(`{"nodeSelector": {"a": "b"}}`)},
+	} {
+		third.Name = "third"
+		in.Overrides = append(slices.Clone(good.Overrides), third)
+		_, err := set()
+		if all := ruletest.All(err); len(all) != 1 || all[0].Field != at {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	if n := e.Count(`select count(*) from gateway.bodies`); n != kept {
+		t.Errorf("%d bodies, want %d", n, kept)
 	}
 }
 

@@ -221,6 +221,7 @@ func VariantOf(ctx context.Context, q pg.Querier, tenant, cluster string) (strin
 type Serving struct {
 	Revision, State string
 	Disabled        bool
+	Templated       bool // it has variants
 	Known           bool // the indexer knows the catalog
 	HasVariant      bool // it has the variant that was named
 }
@@ -229,16 +230,15 @@ type Serving struct {
 // the fallback; for nobody in particular it is that of the newest.
 func ServedTo(ctx context.Context, q pg.Querier, tenant, subject string, view model.CatalogView) (Serving, error) {
 	var s Serving
-	var templated bool
 	var stream string
 	err := pg.Err(q.QueryRow(ctx, `select revision, state, disabled, templated, stream from catalog_api.catalogs
 		where tenant = $1 and name = $2`, tenant, subject).
-		Scan(&s.Revision, &s.State, &s.Disabled, &templated, &stream))
+		Scan(&s.Revision, &s.State, &s.Disabled, &s.Templated, &stream))
 	if errs.Is(err, errs.NotFound) {
 		return s, nil
 	}
 	s.Known = err == nil
-	if err != nil || !templated || view == (model.CatalogView{}) {
+	if err != nil || !s.Templated || view == (model.CatalogView{}) {
 		return s, err
 	}
 	variant := view.Variant

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -88,17 +89,36 @@ func (r *Reader) Get(ctx context.Context, who model.Caller, name string) (s flee
 			return err
 		}
 		s = one[0]
-		opened, err := r.Bodies.Read(ctx, tx, who.Tenant, x.Spec.Config)
-		if err != nil {
-			return err
-		}
-		s.Spec.Config = opened.Text(x.Spec.Config, model.PartConfig, &s.Unreadable)
-		if !who.May(access.Update, access.FleetSubscriptions, access.Target{}) {
-			s.Spec.Config = subscription.HideValues(s.Spec.Config)
-		}
-		return nil
+		return r.addConfigs(ctx, tx, who, x.Spec, &s)
 	})
 	return s, err
+}
+
+// addConfigs adds the configuration of a fleet subscription and those of its overrides.
+func (r *Reader) addConfigs(
+	ctx context.Context, tx pgx.Tx, who model.Caller, e events.FleetSubscriptionSpec, s *fleetmodel.FleetSubscription,
+) error {
+	commitments := []string{e.Config}
+	for _, o := range e.Overrides {
+		commitments = append(commitments, o.Config)
+	}
+	opened, err := r.Bodies.Read(ctx, tx, who.Tenant, commitments...)
+	if err != nil {
+		return err
+	}
+	hides := !who.May(access.Update, access.FleetSubscriptions, access.Target{})
+	read := func(commitment string) json.RawMessage {
+		config := json.RawMessage(opened.Text(commitment, model.PartConfig, &s.Unreadable))
+		if hides {
+			return subscription.HideValues(config)
+		}
+		return config
+	}
+	s.Spec.Config = read(e.Config)
+	for i, o := range e.Overrides {
+		s.Spec.Overrides[i].Config = read(o.Config)
+	}
+	return nil
 }
 
 // addNewest adds the newest rollout of each.

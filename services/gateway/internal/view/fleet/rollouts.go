@@ -17,9 +17,10 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
-// rolloutColumns leave out which clusters are in each wave: of a list nobody asks for them, and there may be thousands.
+// rolloutColumns leave out which clusters are in each wave and have which override: of a list nobody asks for them,
+// and there may be thousands.
 const rolloutColumns = `select r.fleet, r.number, r.stream_version, r.phase, r.reason, r.wave, r.passed, r.promoted,
-	r.gates, r.started_at, r.changed_at, (r.started - 'waves') || jsonb_build_object('waves', coalesce((select
+	r.gates, r.started_at, r.changed_at, (r.started - 'waves' - 'overrides' - 'conflicts') || jsonb_build_object('waves', coalesce((select
 		jsonb_agg(w.one - 'clusters' order by w.i) from jsonb_array_elements(r.started -> 'waves') with ordinality w(one, i)),
 		'[]')) as started
 	from rollouts r`

@@ -29,9 +29,13 @@ const visibleCatalogs = `c.tenant = s.tenant and not c.disabled and c.visibility
 	and not (c.cluster = '' and exists (select from operatorgroups g where g.tenant = s.tenant and g.cluster = s.cluster
 		and g.namespace = s.namespace and g.spec ->> 'excludeGlobalCatalogs' = 'true'))`
 
+// ClusterVariant is the variant of catalogs that a cluster k sees where there is such a one: that of its version of
+// Kubernetes.
+const ClusterVariant = `coalesce(substring(k.kubernetes_version from '^v?([0-9]+\.[0-9]+)'), '')`
+
 // seenVariant chooses of a catalog h what a cluster k sees: the variant of its version of Kubernetes, else the
 // fallback.
-const seenVariant = `h.variant in ('', coalesce(substring(k.kubernetes_version from '^v?([0-9]+\.[0-9]+)'), ''))`
+const seenVariant = `h.variant in ('', ` + ClusterVariant + `)`
 
 // conditions are those of R-SUB §4.5 that follow from events, each with the event that set it (R-SUB-40, R-SUB-42).
 func (r row) conditions() []model.Condition {

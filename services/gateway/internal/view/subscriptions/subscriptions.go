@@ -24,6 +24,12 @@ var Places = readmodel.Places{
 	Catalog: "case when s.catalog_namespace = '' then s.catalog else s.catalog_namespace || '/' || s.catalog end",
 }
 
+// CatalogPlaces are where the catalog lies that a subscription s names.
+var CatalogPlaces = readmodel.Places{
+	Cluster: "case when s.catalog_namespace = '' then '' else s.cluster end", Namespace: "s.catalog_namespace",
+	Catalog: Places.Catalog, OpenToAll: true,
+}
+
 // Reader answers queries about subscriptions.
 type Reader struct {
 	Pool    *pg.Pool

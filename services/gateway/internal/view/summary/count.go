@@ -58,7 +58,7 @@ func (w wanted) place(n *namespace) readmodel.Place {
 	}
 }
 
-// catalogPlace is where its catalog lies, as catalogPlaces says.
+// catalogPlace is where its catalog lies, as subscriptions.CatalogPlaces says.
 func (w wanted) catalogPlace(n *namespace) readmodel.Place {
 	p := w.place(n)
 	p.Namespace, p.OpenToAll = w.catalogNamespace, true

@@ -16,15 +16,9 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/model"
 )
 
-// catalogPlaces are where the catalog lies that a subscription s names.
-var catalogPlaces = readmodel.Places{
-	Cluster: "case when s.catalog_namespace = '' then '' else s.cluster end", Namespace: "s.catalog_namespace",
-	Catalog: subscriptions.Places.Catalog, OpenToAll: true,
-}
-
 // catalogOf is the catalog that a subscription s names, "" where the caller may not list it.
 func catalogOf(w *readmodel.Where, who model.Caller) string {
-	return w.Told(subscriptions.CatalogName, who, access.List, access.Catalogs, catalogPlaces)
+	return w.Told(subscriptions.CatalogName, who, access.List, access.Catalogs, subscriptions.CatalogPlaces)
 }
 
 // followed is the catalog of the subscription that has an operator o installed, "" where there is none, or where the

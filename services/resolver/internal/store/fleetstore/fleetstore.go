@@ -16,6 +16,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/errs"
 	"github.com/chandler-fleet/chandler/libs/eventlog"
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/override"
 	"github.com/chandler-fleet/chandler/libs/fleet/placement"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 	"github.com/chandler-fleet/chandler/libs/fleet/rolloutstore"
@@ -286,20 +287,23 @@ func loadTried(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 
 func loadTries(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	rollouts := map[int]fleet.Try{}
+	frozen := map[int]events.RolloutStarted{} // as far as overrides go
 	clusters := map[string]fleet.Try{}
-	rows, err := tx.Query(ctx, `select number, started ->> 'stream', (started ->> 'version')::bigint, started -> 'target'
+	rows, err := tx.Query(ctx, `select number, started ->> 'stream', (started ->> 'version')::bigint, started -> 'target',
+		jsonb_build_object('overrides', started -> 'overrides', 'conflicts', started -> 'conflicts')
 		from resolver.rollouts r where tenant = $1 and fleet = $2 and number in (select max(number)
 		  from resolver.rollout_clusters where tenant = $1 and fleet = $2 group by cluster)`, s.Tenant, s.Name)
 	if err != nil {
 		return err
 	}
 	var number int
-	var target json.RawMessage
+	var target, overrides json.RawMessage
 	var try fleet.Try
-	if _, err = pgx.ForEachRow(rows, []any{&number, &try.Stream, &try.Version, &target}, func() error {
+	if _, err = pgx.ForEachRow(rows, []any{&number, &try.Stream, &try.Version, &target, &overrides}, func() error {
 		one := try
-		err := json.Unmarshal(target, &one.Target)
-		rollouts[number] = one
+		var of events.RolloutStarted
+		err := errors.Join(json.Unmarshal(target, &one.Target), json.Unmarshal(overrides, &of))
+		rollouts[number], frozen[number] = one, of
 		return err
 	}); err != nil {
 		return err
@@ -312,7 +316,7 @@ func loadTries(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	var cluster, outcome string
 	_, err = pgx.ForEachRow(rows, []any{&cluster, &number, &outcome}, func() error {
 		one := rollouts[number]
-		one.Outcome = outcome
+		one.Outcome, one.Override = outcome, override.Of(frozen[number], cluster).Key()
 		clusters[cluster] = one
 		return nil
 	})
@@ -431,10 +435,7 @@ func (w writer) place(ctx context.Context, r events.RolloutStarted, d events.Rol
 	} else if err := w.mayPlace(ctx, r, stream); err != nil {
 		return err
 	}
-	_, err = w.log.Append(ctx, w.tx, w.meta(d.Directive, cause), stream, subject, version, events.SubscriptionPlaced{
-		Cluster: d.Cluster, Namespace: r.Intent.Namespace, Name: w.s.Name, Spec: r.Intent.Subscription, Owner: w.s.Name,
-		Rollout: r.Number, Target: r.Target,
-	})
+	_, err = w.log.Append(ctx, w.tx, w.meta(d.Directive, cause), stream, subject, version, fleet.Ask(r, d.Cluster))
 	return err
 }
 
