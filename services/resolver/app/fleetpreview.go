@@ -51,8 +51,12 @@ func (p fleetPreviewer) preview(ctx context.Context, question json.RawMessage) (
 	if out.Clusters, asked, out.Next = fleetPage(all, q.After, q.Limit); len(asked) == 0 {
 		return out, nil
 	}
+	begins, _, err := s.Begin(members, target)
+	if err != nil {
+		return nil, errs.Wrap(errs.Unprocessable, err, "read the strategy of %s", q.Name)
+	}
 	return out, each(len(asked), func(i int) error {
-		return p.leads(ctx, s, target, &out.Clusters[asked[i]])
+		return p.leads(ctx, s, begins, &out.Clusters[asked[i]])
 	})
 }
 
@@ -81,16 +85,15 @@ func fleetPage(all []previewapi.FleetCluster, after string, limit int) (
 	return page, asked, ""
 }
 
-// leads asks a cluster as a rollout would, in a preview.
+// leads asks a cluster as the rollout that would begin does, in a preview.
 func (p fleetPreviewer) leads(
-	ctx context.Context, s fleetstore.Supposed, target events.RolloutTarget, c *previewapi.FleetCluster,
+	ctx context.Context, s fleetstore.Supposed, begins events.RolloutStarted, c *previewapi.FleetCluster,
 ) error {
-	intent := s.Intent()
-	spec := intent.Subscription
-	if now := s.Placed[c.Name].Spec; spec.Config != now.Config { // what nobody has committed to cannot be rendered
-		spec.Config = ""
+	placed := fleet.Ask(begins, c.Name)
+	if placed.Spec.Config != s.Placed[c.Name].Spec.Config { // what nobody has committed to cannot be rendered
+		placed.Spec.Config = ""
 	}
-	at := previewapi.Scope{Cluster: c.Name, Namespace: intent.Namespace}
+	at := previewapi.Scope{Cluster: c.Name, Namespace: placed.Namespace}
 	in := at.Cluster + "/" + at.Namespace + "/"
 	q := previewapi.Question{Tenant: s.Tenant}
 	suppose := func(name string, payload events.Payload) error {
@@ -98,23 +101,20 @@ func (p fleetPreviewer) leads(
 		q.Hypotheses = append(q.Hypotheses, h)
 		return err
 	}
-	if g := intent.OperatorGroup; g.Name != "" && !s.Grouped[c.Name] {
+	if g := begins.Intent.OperatorGroup; g.Name != "" && !s.Grouped[c.Name] {
 		if err := suppose(g.Name, events.OperatorGroupPlaced{
 			Cluster: at.Cluster, Namespace: at.Namespace, Name: g.Name, Spec: g.Spec, Owner: s.Name,
 		}); err != nil {
 			return err
 		}
 	}
-	if err := suppose(s.Name, events.SubscriptionPlaced{
-		Cluster: at.Cluster, Namespace: at.Namespace, Name: s.Name, Spec: spec, Owner: s.Name,
-		Rollout: s.Last.Started.Number + 1, Target: target,
-	}); err != nil {
+	if err := suppose(s.Name, placed); err != nil {
 		return err
 	}
 	_, before, after, err := p.suppose(ctx, q, at)
 	if err != nil {
 		return err
 	}
-	fleet.Leads(c, s.Name, target, before, after)
+	fleet.Leads(c, s.Name, begins.Target, before, after)
 	return nil
 }

@@ -39,6 +39,8 @@ type State struct {
 	Strays []Place
 	// Last is the newest rollout; its phase is "" where there was none.
 	Last rollout.State
+	// Before are the rollouts before the newest one, newest first, where that one is to be taken back.
+	Before []rollout.State
 	// LastVersion is that of its stream.
 	LastVersion int64
 	// Seen is what is known of the attempts of the newest rollout, by cluster.
@@ -59,6 +61,7 @@ type Try struct {
 	Version int64  // of that stream
 	Target  events.RolloutTarget
 	Outcome string // "" where the rollout ended before there was one
+	Asked   bool   // whether it asked the cluster at all
 }
 
 // Cluster is one that operators may be placed on.
@@ -146,12 +149,18 @@ func (s State) Leaving(members []string) []Place {
 	return out
 }
 
-// Begin is the rollout that begins now: for the members that do not have what is wanted. What a rollout tried on a
-// cluster already, with the same outcome in view, is not tried again until something changes.
-func (s State) Begin(members []string, target events.RolloutTarget) (events.RolloutStarted, bool, error) {
+// Begin is the rollout that begins now: the one that takes back the newest one, where that is asked for, else for the
+// members that do not have what is wanted. What a rollout tried on a cluster already, with the same outcome in view, is
+// not tried again until something changes.
+func (s State) Begin(members []string, offered events.RolloutTarget) (events.RolloutStarted, bool, error) {
+	if s.TakenBack() {
+		out, err := s.beginRollback(members)
+		return out, err == nil, err
+	}
+	intent, target := s.Wanted(offered)
 	var behind []placement.Cluster
 	for _, name := range members {
-		if s.behind(name, target) {
+		if s.behind(name, intent, target, s.RolledBack(offered)) {
 			behind = append(behind, s.Clusters[name].Cluster)
 		}
 	}
@@ -172,10 +181,17 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 			failures += w.MaxFailures
 		}
 	}
+	out := s.started(s.change(target))
+	out.Intent, out.Target, out.Waves, out.MaxFailures = intent, target, waves, failures
+	out.Avoids, out.IntentVersion = s.keptBack()
+	return out, true, nil
+}
+
+// started is the next rollout without what it brings and where.
+func (s State) started(change string) events.RolloutStarted {
 	out := events.RolloutStarted{
 		FleetSubscription: s.Name, Number: s.Last.Started.Number + 1, Stream: s.Stream, Version: s.Version,
-		Change: s.change(target), Intent: s.Intent(), Target: target, Waves: waves,
-		MaxConcurrent: s.Spec.Strategy.MaxConcurrent, MaxFailures: failures,
+		Change: change, MaxConcurrent: s.Spec.Strategy.MaxConcurrent,
 		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds, Windows: s.Spec.Strategy.Windows,
 	}
 	if out.MaxConcurrent == 0 {
@@ -184,7 +200,19 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 	if out.DeadlineSeconds == 0 {
 		out.DeadlineSeconds = DefaultDeadlineSeconds
 	}
-	return out, true, nil
+	return out
+}
+
+// Ask is what a rollout asks of the subscription of a cluster.
+func Ask(r events.RolloutStarted, cluster string) events.SubscriptionPlaced {
+	out := events.SubscriptionPlaced{
+		Cluster: cluster, Namespace: r.Intent.Namespace, Name: r.FleetSubscription, Spec: r.Intent.Subscription,
+		Owner: r.FleetSubscription, Rollout: r.Number, Target: r.Target, Avoids: r.Avoids,
+	}
+	if r.Change == events.ChangeRollback && r.Rollback.From != r.Target.CSV {
+		out.Rollback = events.SubscriptionRollback{From: r.Rollback.From, To: r.Target.CSV}
+	}
+	return out
 }
 
 // behind says whether a member has to be asked for what is wanted, by what it has and by what came of the newest
@@ -194,13 +222,19 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 //	one of the same intent, with the same target      if it had succeeded and does not have it any more
 //	another one, and it has what is wanted            if it has not shown that: nobody else may rely on it
 //	another one                                       yes
-func (s State) behind(name string, target events.RolloutTarget) bool {
+//
+// While something that was rolled back from is not brought again, a cluster that was asked for it and did not go back
+// is left alone, and one that was in its rollout without being asked counts as one that was in none.
+func (s State) behind(name string, intent events.RolloutIntent, target events.RolloutTarget, rolledBack bool) bool {
 	now, is := s.Placed[name]
-	has := is && now.Spec == s.Intent().Subscription && same(now.Target, target)
+	has := is && now.Spec == intent.Subscription && same(now.Target, target)
 	try, was := s.Tried[name]
+	left := was && rolledBack && slices.Contains(s.Last.Started.Avoids, try.Target.CSV)
 	succeeded := try.Outcome == events.ClusterSucceeded
 	switch {
-	case !was:
+	case left && try.Asked:
+		return false
+	case !was || left:
 		return !has
 	case try.Stream == s.Stream && try.Version == s.Version && same(try.Target, target):
 		return succeeded && !has

@@ -15,6 +15,8 @@ const (
 	WaitsForContent = "BundleNotFetched"
 	WaitsForCluster = "NoClusterChosen"
 	WaitsForSpec    = "SpecNotReadable" // written by a newer version of Chandler
+	WaitsForAnother = "RolledBack"      // what is offered was rolled back from
+	WaitsForKept    = "TargetNotKept"   // the catalog does not hold what a rollback leads to any more
 )
 
 // Choose is the bundle of a package that a rollout brings: the first of its channel, from the head, that is inside of
