@@ -3175,7 +3175,10 @@ CREATE TABLE gateway.rollouts (
     started jsonb NOT NULL,
     started_at timestamp with time zone NOT NULL,
     changed_at timestamp with time zone NOT NULL,
-    gates jsonb DEFAULT '{}'::jsonb NOT NULL
+    gates jsonb DEFAULT '{}'::jsonb NOT NULL,
+    rollback_to integer DEFAULT 0 NOT NULL,
+    rollback_by text DEFAULT ''::text NOT NULL,
+    rollback_words text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE ONLY gateway.rollouts FORCE ROW LEVEL SECURITY;
@@ -3929,7 +3932,8 @@ CREATE TABLE installer.subscriptions (
     config text NOT NULL,
     spec jsonb DEFAULT '{}'::jsonb NOT NULL,
     failed text DEFAULT ''::text NOT NULL,
-    failed_since timestamp with time zone
+    failed_since timestamp with time zone,
+    goes_back_to text DEFAULT ''::text NOT NULL
 );
 
 ALTER TABLE ONLY installer.subscriptions FORCE ROW LEVEL SECURITY;
@@ -3937,6 +3941,8 @@ ALTER TABLE ONLY installer.subscriptions FORCE ROW LEVEL SECURITY;
 ALTER TABLE installer.subscriptions OWNER TO chandler_owner;
 
 COMMENT ON TABLE installer.subscriptions IS 'which configuration each subscription carries';
+
+COMMENT ON COLUMN installer.subscriptions.goes_back_to IS 'CSV that a rollout has it go back to; empty where none does';
 
 CREATE TABLE installer.totals (
     tenant text NOT NULL,
@@ -4550,7 +4556,8 @@ CREATE TABLE resolver.rollouts (
     started jsonb NOT NULL,
     started_at timestamp with time zone NOT NULL,
     changed_at timestamp with time zone NOT NULL,
-    gates jsonb DEFAULT '{}'::jsonb NOT NULL
+    gates jsonb DEFAULT '{}'::jsonb NOT NULL,
+    rollback_to integer DEFAULT 0 NOT NULL
 );
 
 ALTER TABLE ONLY resolver.rollouts FORCE ROW LEVEL SECURITY;
@@ -4560,6 +4567,8 @@ ALTER TABLE resolver.rollouts OWNER TO chandler_owner;
 COMMENT ON TABLE resolver.rollouts IS 'rollouts: what each began with and where it stands';
 
 COMMENT ON COLUMN resolver.rollouts.gates IS 'where the gates of the open wave stand';
+
+COMMENT ON COLUMN resolver.rollouts.rollback_to IS 'number of the rollout that brought what its clusters go back to; 0 where nobody asked for a rollback';
 
 CREATE TABLE resolver.samples (
     tenant text NOT NULL,

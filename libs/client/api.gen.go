@@ -342,6 +342,7 @@ const (
 const (
 	FleetPreviewChangeIntent     FleetPreviewChange = "Intent"
 	FleetPreviewChangeMembership FleetPreviewChange = "Membership"
+	FleetPreviewChangeRollback   FleetPreviewChange = "Rollback"
 	FleetPreviewChangeVersion    FleetPreviewChange = "Version"
 )
 
@@ -646,6 +647,7 @@ const (
 const (
 	RolloutChangeIntent     RolloutChange = "Intent"
 	RolloutChangeMembership RolloutChange = "Membership"
+	RolloutChangeRollback   RolloutChange = "Rollback"
 	RolloutChangeVersion    RolloutChange = "Version"
 )
 
@@ -655,6 +657,7 @@ const (
 	RolloutPhaseHalted      RolloutPhase = "Halted"
 	RolloutPhasePaused      RolloutPhase = "Paused"
 	RolloutPhaseProgressing RolloutPhase = "Progressing"
+	RolloutPhaseRolledBack  RolloutPhase = "RolledBack"
 	RolloutPhaseSucceeded   RolloutPhase = "Succeeded"
 	RolloutPhaseSuperseded  RolloutPhase = "Superseded"
 )
@@ -710,6 +713,12 @@ const (
 const (
 	RolloutGateStatusWhenAfter  RolloutGateStatusWhen = "After"
 	RolloutGateStatusWhenBefore RolloutGateStatusWhen = "Before"
+)
+
+// Defines values for RolloutLeftAloneReason.
+const (
+	RolloutLeftAloneReasonNotChosen     RolloutLeftAloneReason = "NotChosen"
+	RolloutLeftAloneReasonNothingBefore RolloutLeftAloneReason = "NothingBefore"
 )
 
 // Defines values for RolloutWavePromotion.
@@ -5773,6 +5782,15 @@ type RollBack struct {
 	To string `json:"to,omitempty"`
 }
 
+// RollBackRollout defines model for RollBackRollout.
+type RollBackRollout struct {
+	// Reason Why. It is kept outside the event log and can be erased
+	Reason string `json:"reason"`
+
+	// To Number of the earlier rollout that brought what the clusters are to have again; found without it
+	To *int64 `json:"to,omitempty"`
+}
+
 // Rollback defines model for Rollback.
 type Rollback struct {
 	// From CSV that is left
@@ -5782,9 +5800,27 @@ type Rollback struct {
 	To string `json:"to"`
 }
 
+// RolledBack defines model for RolledBack.
+type RolledBack struct {
+	// Body Commitment to these words, by which they are erased
+	Body string `json:"body,omitempty"`
+
+	// By Who asked for it
+	By string `json:"by,omitempty"`
+
+	// To Number of the earlier rollout that brought what its clusters go back to
+	To int64 `json:"to"`
+
+	// Unreadable What of it is stored and cannot be opened
+	Unreadable []Unreadable `json:"unreadable,omitempty"`
+
+	// Words What they said, in answers about one rollout
+	Words string `json:"words,omitempty"`
+}
+
 // Rollout defines model for Rollout.
 type Rollout struct {
-	// Change Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen
+	// Change Why it began: the channel offers another version, the fleet subscription was changed, other clusters are chosen, or somebody has the rollout before taken back
 	Change RolloutChange `json:"change"`
 
 	// Clusters Of all waves
@@ -5803,15 +5839,21 @@ type Rollout struct {
 	// Number Of the rollouts of this fleet subscription, from 1
 	Number int64 `json:"number"`
 
-	// Phase Paused by a person, Halted by itself
+	// Phase Paused by a person, Halted by itself; RolledBack: the next rollout takes back what it brought
 	Phase RolloutPhase `json:"phase"`
 
 	// Position Of the write, in answers to writes
 	Position string `json:"position,omitempty"`
 
 	// Reason Code of why it has halted
-	Reason    string    `json:"reason,omitempty"`
-	StartedAt time.Time `json:"startedAt"`
+	Reason string `json:"reason,omitempty"`
+
+	// Rollback What it takes back, where that is why it began
+	Rollback *RolloutRollback `json:"rollback,omitempty"`
+
+	// RolledBack That somebody has it taken back
+	RolledBack *RolledBack `json:"rolledBack,omitempty"`
+	StartedAt  time.Time   `json:"startedAt"`
 
 	// Target What every cluster gets, however catalogs move meanwhile
 	Target    RolloutTarget `json:"target"`
@@ -5827,10 +5869,10 @@ type Rollout struct {
 	Windows []MaintenanceWindow `json:"windows,omitempty"`
 }
 
-// RolloutChange Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen
+// RolloutChange Why it began: the channel offers another version, the fleet subscription was changed, other clusters are chosen, or somebody has the rollout before taken back
 type RolloutChange string
 
-// RolloutPhase Paused by a person, Halted by itself
+// RolloutPhase Paused by a person, Halted by itself; RolledBack: the next rollout takes back what it brought
 type RolloutPhase string
 
 // RolloutCluster defines model for RolloutCluster.
@@ -5975,6 +6017,32 @@ type RolloutGateStatusVerdict string
 
 // RolloutGateStatusWhen defines model for RolloutGateStatus.When.
 type RolloutGateStatusWhen string
+
+// RolloutLeftAlone defines model for RolloutLeftAlone.
+type RolloutLeftAlone struct {
+	Name string `json:"name"`
+
+	// Reason NothingBefore: it never had what the others go back to; NotChosen: the placement chooses it no more
+	Reason RolloutLeftAloneReason `json:"reason"`
+}
+
+// RolloutLeftAloneReason NothingBefore: it never had what the others go back to; NotChosen: the placement chooses it no more
+type RolloutLeftAloneReason string
+
+// RolloutRollback defines model for RolloutRollback.
+type RolloutRollback struct {
+	// From CSV that it brought
+	From string `json:"from"`
+
+	// LeftAlone Clusters that it had asked and that keep what they have, by name
+	LeftAlone []RolloutLeftAlone `json:"leftAlone,omitempty"`
+
+	// Of Number of the rollout that is taken back
+	Of int64 `json:"of"`
+
+	// To Number of the rollout that brought what the clusters get
+	To int64 `json:"to"`
+}
 
 // RolloutStrategy defines model for RolloutStrategy.
 type RolloutStrategy struct {
@@ -7845,6 +7913,12 @@ type CreateFleetPreviewParams struct {
 
 	// Cursor next of the page before
 	Cursor string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// RollbackFleetSubscriptionParams are parameters of RollbackFleetSubscription.
+type RollbackFleetSubscriptionParams struct {
+	// DryRun Nothing is written: after all checks the answer is what the write would be answered, without a position
+	DryRun bool `form:"dryRun,omitempty" json:"dryRun,omitempty"`
 }
 
 // PushCatalogParams are parameters of PushCatalog.
@@ -10176,6 +10250,23 @@ func NewCreateFleetPreviewRequest(name string, params *CreateFleetPreviewParams,
 func (c *Client) CreateFleetPreview(ctx context.Context, name string, params *CreateFleetPreviewParams, body SetFleetSubscription, opts ...Option) (*FleetPreview, error) {
 	r := NewCreateFleetPreviewRequest(name, params, body)
 	return answer[FleetPreview](ctx, c, r, opts)
+}
+
+// NewRollbackFleetSubscriptionRequest asks POST /fleet/subscriptions/{name}/rollback.
+func NewRollbackFleetSubscriptionRequest(name string, params *RollbackFleetSubscriptionParams, body RollBackRollout) Request {
+	r := Request{Method: http.MethodPost, path: pathOf("/fleet/subscriptions/{name}/rollback", name)}
+	if params != nil {
+		r.Query = url.Values{}
+		addParam(r.Query, "dryRun", params.DryRun)
+	}
+	r.Body, r.media = body, "application/json"
+	return r
+}
+
+// RollbackFleetSubscription: Take back what the newest rollout brought, whether it goes on or has ended.
+func (c *Client) RollbackFleetSubscription(ctx context.Context, name string, params *RollbackFleetSubscriptionParams, body RollBackRollout, opts ...Option) (*Rollout, error) {
+	r := NewRollbackFleetSubscriptionRequest(name, params, body)
+	return answer[Rollout](ctx, c, r, opts)
 }
 
 // NewPushCatalogRequest asks POST /hooks/catalogs/{catalog}.

@@ -22,6 +22,8 @@ func fleetEvents() []Definition {
 		define(KindRollout, Gateway, RolloutClusterSkipped{}, "A person leaves a cluster out."),
 		define(KindRollout, Gateway, RolloutClusterRetried{}, "A person has a cluster tried again."),
 		define(KindRollout, Gateway, RolloutAborted{}, "A person ended the rollout; nothing is undone."),
+		define(KindRollout, Gateway, RolloutRollbackRequested{},
+			"A person has what the rollout brought taken back, whether it goes on or has ended."),
 	}
 }
 
@@ -142,7 +144,7 @@ type RolloutStarted struct {
 	Number            int    `json:"number"`            // of the rollouts of this fleet subscription, from 1
 	Stream            string `json:"stream"`            // of the fleet subscription
 	Version           int64  `json:"version"`           // of that stream
-	// Change is why it began: Version, Intent, Membership.
+	// Change is why it began: Version, Intent, Membership, Rollback.
 	Change string `json:"change"`
 	// Intent is what is asked of each cluster, beside the target.
 	Intent RolloutIntent `json:"intent"`
@@ -158,6 +160,13 @@ type RolloutStarted struct {
 	DeadlineSeconds int64 `json:"deadlineSeconds"`
 	// Windows are when clusters may be asked; none is always. Deadlines of clusters do not run outside of them.
 	Windows []Window `json:"windows,omitempty"`
+	// Rollback is what it takes back, where that is why it began.
+	Rollback RolloutRollback `json:"rollback,omitzero"`
+	// Avoids are the CSVs that were rolled back from under the same Version: nothing leads to them, or through them.
+	Avoids []string `json:"avoids,omitempty"` // sorted
+	// IntentVersion is the version of the fleet subscription whose intent is asked, where a rollback has taken a newer
+	// one back.
+	IntentVersion int64 `json:"intentVersion,omitempty"`
 }
 
 // EventType implements Payload.
@@ -168,6 +177,7 @@ const (
 	ChangeVersion    = "Version"    // the channel offers another one
 	ChangeIntent     = "Intent"     // the fleet subscription was changed
 	ChangeMembership = "Membership" // other clusters are chosen
+	ChangeRollback   = "Rollback"   // a person has the rollout before taken back
 )
 
 // RolloutIntent is the subscription that every cluster of a rollout gets, by the name of the fleet subscription.

@@ -91,6 +91,11 @@ type SubscriptionPlaced struct {
 	Owner     string           `json:"owner"`   // name of the fleet subscription
 	Rollout   int              `json:"rollout"` // its number
 	Target    RolloutTarget    `json:"target"`
+	// Rollback has the subscription go back to the target from what it has. A plan for it needs no approval for that
+	// alone: a person has asked for it.
+	Rollback SubscriptionRollback `json:"rollback,omitzero"`
+	// Avoids are CSVs that are not installed again, as in RolloutStarted.
+	Avoids []string `json:"avoids,omitempty"`
 }
 
 // EventType implements Payload.

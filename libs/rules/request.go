@@ -238,6 +238,8 @@ var requestRules = []Rule{
 		"Write it like `3` or `10%`."),
 	word(Request, "wave-open", "The wave that is promoted is the one that is open.",
 		"Look at the rollout, and decide again."),
+	word(Request, "newest-rollout", "A rollback takes back the newest rollout, as long as that is what its fleet subscription says.",
+		"Wait for the next rollout, or set the fleet subscription again."),
 	word(Request, "rollout-gate", "A gate of a wave says what its type needs, and nothing else; its expression compiles.",
 		"See docs/fleet.md, which lists the types and what expressions may name."),
 	word(Request, "maintenance-window", "A maintenance window has days, a start, a length and a time zone that exist.",

@@ -1348,6 +1348,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/fleet/subscriptions/{name}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take back what the newest rollout brought, whether it goes on or has ended
+         * @description Take back what the newest rollout brought, whether it goes on or has ended: the next rollout does.
+         */
+        post: operations["rollback-fleet-subscription"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/hooks/catalogs/{catalog}": {
         parameters: {
             query?: never;
@@ -4021,7 +4041,7 @@ export interface components {
              * @description Why a rollout would begin; absent where none would
              * @enum {string}
              */
-            change?: "Version" | "Intent" | "Membership";
+            change?: "Version" | "Intent" | "Membership" | "Rollback";
             /** @description By name, chosen or not */
             clusters: components["schemas"]["FleetCluster"][];
             fleetSubscription: string;
@@ -6287,18 +6307,42 @@ export interface components {
             /** @description A CSV that was installed before; the one before the installed one without it */
             to?: string;
         };
+        RollBackRollout: {
+            /** @description Why. It is kept outside the event log and can be erased */
+            reason: string;
+            /**
+             * Format: int64
+             * @description Number of the earlier rollout that brought what the clusters are to have again; found without it
+             */
+            to?: number;
+        };
         Rollback: {
             /** @description CSV that is left */
             from: string;
             /** @description CSV that was installed before */
             to: string;
         };
+        RolledBack: {
+            /** @description Commitment to these words, by which they are erased */
+            body?: string;
+            /** @description Who asked for it */
+            by?: string;
+            /**
+             * Format: int64
+             * @description Number of the earlier rollout that brought what its clusters go back to
+             */
+            to: number;
+            /** @description What of it is stored and cannot be opened */
+            unreadable?: components["schemas"]["Unreadable"][];
+            /** @description What they said, in answers about one rollout */
+            words?: string;
+        };
         Rollout: {
             /**
-             * @description Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen
+             * @description Why it began: the channel offers another version, the fleet subscription was changed, other clusters are chosen, or somebody has the rollout before taken back
              * @enum {string}
              */
-            change: "Version" | "Intent" | "Membership";
+            change: "Version" | "Intent" | "Membership" | "Rollback";
             /** @description Of all waves */
             clusters: components["schemas"]["RolloutCounts"];
             /**
@@ -6323,14 +6367,18 @@ export interface components {
              */
             number: number;
             /**
-             * @description Paused by a person, Halted by itself
+             * @description Paused by a person, Halted by itself; RolledBack: the next rollout takes back what it brought
              * @enum {string}
              */
-            phase: "Progressing" | "Paused" | "Halted" | "Succeeded" | "Aborted" | "Superseded";
+            phase: "Progressing" | "Paused" | "Halted" | "Succeeded" | "Aborted" | "Superseded" | "RolledBack";
             /** @description Of the write, in answers to writes */
             position?: string;
             /** @description Code of why it has halted */
             reason?: string;
+            /** @description What it takes back, where that is why it began */
+            rollback?: components["schemas"]["RolloutRollback"];
+            /** @description That somebody has it taken back */
+            rolledBack?: components["schemas"]["RolledBack"];
             /** Format: date-time */
             startedAt: string;
             /** @description What every cluster gets, however catalogs move meanwhile */
@@ -6480,6 +6528,30 @@ export interface components {
             when: "After" | "Before";
             /** @description What they said of it */
             words?: string;
+        };
+        RolloutLeftAlone: {
+            name: string;
+            /**
+             * @description NothingBefore: it never had what the others go back to; NotChosen: the placement chooses it no more
+             * @enum {string}
+             */
+            reason: "NothingBefore" | "NotChosen";
+        };
+        RolloutRollback: {
+            /** @description CSV that it brought */
+            from: string;
+            /** @description Clusters that it had asked and that keep what they have, by name */
+            leftAlone?: components["schemas"]["RolloutLeftAlone"][];
+            /**
+             * Format: int64
+             * @description Number of the rollout that is taken back
+             */
+            of: number;
+            /**
+             * Format: int64
+             * @description Number of the rollout that brought what the clusters get
+             */
+            to: number;
         };
         RolloutStrategy: {
             /**
@@ -12410,6 +12482,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FleetPreview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["NotAcceptable"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            504: components["responses"]["GatewayTimeout"];
+        };
+    };
+    "rollback-fleet-subscription": {
+        parameters: {
+            query?: {
+                /** @description Nothing is written: after all checks the answer is what the write would be answered, without a position */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description Random text of the client's, such as a UUID, for one intent: the same request with the same key is carried out once and gets the same answer for 24 hours; a dry run is carried out again */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description A DNS-1123 subdomain */
+                name: string;
+            };
+            cookie?: never;
+        };
+        /** @description At most 131072 bytes. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RollBackRollout"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Chandler-Position"?: string;
+                    ETag?: string;
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rollout"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -35,6 +35,8 @@ func fleetSentence(p events.Payload) string {
 			v.Wave, v.Reason)
 	case events.RolloutEnded:
 		return "rollout ended: " + v.Outcome
+	case events.RolloutRollbackRequested: // the log holds only the commitment to the reason
+		return fmt.Sprintf("a person has it taken back: its clusters get what rollout %d brought", v.To)
 	case events.RolloutPromoted:
 		return fmt.Sprintf("a person lets the wave after wave %d begin", v.Wave)
 	case events.RolloutClusterSkipped: // the log holds only the commitment to the reason
@@ -90,7 +92,8 @@ func placement(p events.FleetPlacement) string {
 // causes say why a rollout began.
 var causes = map[string]string{
 	events.ChangeVersion: "its channel offers another version", events.ChangeMembership: "other clusters are chosen",
-	events.ChangeIntent: "the fleet subscription was changed",
+	events.ChangeIntent:   "the fleet subscription was changed",
+	events.ChangeRollback: "a person has another one taken back",
 }
 
 func rolloutStarted(v events.RolloutStarted) string {
@@ -100,6 +103,9 @@ func rolloutStarted(v events.RolloutStarted) string {
 	}
 	parts := []string{fmt.Sprintf("rollout of %s to %s in %s began: %s", v.Target.CSV, plural(clusters, "cluster"),
 		plural(len(v.Waves), "wave"), or(causes[v.Change], v.Change))}
+	if v.Change == events.ChangeRollback {
+		parts[0] += fmt.Sprintf(", rollout %d, which brought %s", v.Rollback.Of, v.Rollback.From)
+	}
 	for _, o := range v.Overrides {
 		parts = append(parts, fmt.Sprintf("override %s for %s", o.Name, plural(len(o.Clusters), "cluster")))
 	}

@@ -10,6 +10,7 @@ package override
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -140,32 +141,38 @@ func (r Rules) names() []string {
 	return out
 }
 
-// Freeze is what a rollout writes down about its clusters: by name of the override, and which are in conflict.
-func (r Rules) Freeze(clusters []placement.Cluster) (
-	list []events.RolloutOverride, conflicts []events.RolloutConflict,
-) {
-	for _, c := range clusters {
-		choice := r.For(c)
+// Freeze is what a rollout writes down of what overrides make of its clusters, by name of the override, and which are in
+// conflict.
+func Freeze(choices map[string]Choice) (list []events.RolloutOverride, conflicts []events.RolloutConflict) {
+	for _, cluster := range slices.Sorted(maps.Keys(choices)) {
+		choice := choices[cluster]
 		switch {
 		case len(choice.Conflict) > 0:
-			conflicts = append(conflicts, events.RolloutConflict{Cluster: c.Name, Overrides: choice.Conflict})
+			conflicts = append(conflicts, events.RolloutConflict{Cluster: cluster, Overrides: choice.Conflict})
 		case choice.Name != "":
-			at := slices.IndexFunc(list, func(o events.RolloutOverride) bool { return o.Name == choice.Name })
+			at := slices.IndexFunc(list, func(o events.RolloutOverride) bool {
+				return o.Name == choice.Name && o.Config == choice.Config && o.Approval == choice.Approval
+			})
 			if at < 0 {
 				at = len(list)
 				list = append(list, events.RolloutOverride{
 					Name: choice.Name, Config: choice.Config, Approval: choice.Approval,
 				})
 			}
-			list[at].Clusters = append(list[at].Clusters, c.Name)
+			list[at].Clusters = append(list[at].Clusters, cluster)
 		}
 	}
-	for i := range list {
-		slices.Sort(list[i].Clusters)
-	}
-	slices.SortFunc(list, func(a, b events.RolloutOverride) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(conflicts, func(a, b events.RolloutConflict) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortStableFunc(list, func(a, b events.RolloutOverride) int { return cmp.Compare(a.Name, b.Name) })
 	return list, conflicts
+}
+
+// Freeze is what a rollout writes down about its clusters.
+func (r Rules) Freeze(clusters []placement.Cluster) ([]events.RolloutOverride, []events.RolloutConflict) {
+	choices := map[string]Choice{}
+	for _, c := range clusters {
+		choices[c.Name] = r.For(c)
+	}
+	return Freeze(choices)
 }
 
 // Of is what a rollout wrote down about a cluster.

@@ -7,7 +7,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 )
 
-// Command is one of Pause, Resume, Promote, PassGate, Skip, Retry and Abort: what people ask of a rollout.
+// Command is one of Pause, Resume, Promote, PassGate, Skip, Retry, Abort and Rollback: what people ask of a rollout.
 type Command interface{ rolloutCommand() }
 
 // Pause has no further cluster directed.
@@ -40,6 +40,9 @@ func (Abort) rolloutCommand()   {}
 func Decide(s State, c Command) ([]events.Payload, error) {
 	if s.Phase == "" {
 		return nil, errs.New(errs.NotFound, "there is no such rollout")
+	}
+	if back, is := c.(Rollback); is {
+		return rollBack(s, back)
 	}
 	if s.Phase.Ended() {
 		return nil, refuse(s, "has ended (%s)", s.Phase)

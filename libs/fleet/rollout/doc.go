@@ -4,11 +4,13 @@
 // lets them. Both are pure: what clusters did, the time and ids come in as data.
 //
 //	phase         what leads there                    what leads away
-//	Progressing   it starts, or Resume                Pause, a budget is exceeded, everything is shown, Abort
-//	Paused        Pause                               Resume, Abort
-//	Halted        a budget is exceeded                Resume, Abort
-//	Succeeded     every wave has passed, and nobody has to catch up
-//	Aborted       Abort
+//	Progressing   it starts, or Resume                Pause, a budget is exceeded, everything is shown, Abort, Rollback
+//	Paused        Pause                               Resume, Abort, Rollback
+//	Halted        a budget is exceeded                Resume, Abort, Rollback
+//	Succeeded     every wave has passed, and nobody   Rollback
+//	              has to catch up
+//	Aborted       Abort                               Rollback
+//	RolledBack    Rollback: the next rollout takes back what it brought
 //
 // A cluster is directed once for each attempt. The event that changes its subscription, and all that follows from
 // it, carry the directive as their correlation id. Only a fact that carries the directive of the present attempt

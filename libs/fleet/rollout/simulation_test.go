@@ -296,16 +296,18 @@ func (s *simulation) deliver() {
 // interfere has a person ask something.
 func (s *simulation) interfere() {
 	var c rollout.Command
-	switch s.rng.IntN(7) {
-	case 0:
+	switch n := s.rng.IntN(7); {
+	case s.rng.IntN(100) == 0: // also of one that has ended: run plays on
+		c = rollout.Rollback{Before: s.before(), Reason: "salted"}
+	case n == 0:
 		c = rollout.Pause{}
-	case 1, 2:
+	case n < 3:
 		c = rollout.Resume{}
-	case 3:
+	case n == 3:
 		c = rollout.Promote{}
-	case 4:
+	case n == 4:
 		c = rollout.PassGate{Gate: gateNames[s.rng.IntN(len(gateNames))], Reason: "salted"}
-	case 5:
+	case n == 5:
 		c = rollout.Skip{Cluster: s.pick(), Reason: "salted"}
 	default:
 		c = rollout.Retry{Cluster: s.pick()}
@@ -313,6 +315,17 @@ func (s *simulation) interfere() {
 	if out, err := rollout.Decide(s.state(len(s.log)), c); err == nil {
 		s.append(out...)
 	}
+}
+
+// before is the rollout before, which had brought something else to every cluster.
+func (s *simulation) before() []rollout.State {
+	started := s.log[0].payload.(events.RolloutStarted)
+	started.Number, started.Target.Content = 1, "sha256:old"
+	b := rollout.State{Started: started, Phase: rollout.Succeeded, Clusters: map[string]rollout.Cluster{}}
+	for _, name := range s.names {
+		b.Clusters[name] = rollout.Cluster{Attempt: 1, Outcome: events.ClusterSucceeded}
+	}
+	return []rollout.State{b}
 }
 
 // run plays a schedule: with faults, then without, until nothing more happens.
@@ -363,18 +376,20 @@ func (s *simulation) help(state rollout.State) {
 
 // judge holds the log against the rules, by its own reading of it.
 type judge struct {
-	faults   []string
-	started  events.RolloutStarted
-	wave     map[string]int
-	stopped  bool
-	ended    bool
-	opened   int
-	passed   int
-	changing map[string]string // cluster to directive
-	outcome  map[string]string
-	counted  map[string]bool // failures that count
-	gates    gateJudge
-	together []string // clusters of the decision that is being appended
+	faults  []string
+	started events.RolloutStarted
+	wave    map[string]int
+	stopped bool
+	ended   bool
+	// rolledBack says that a person had it taken back: that may be after the end, once.
+	rolledBack bool
+	opened     int
+	passed     int
+	changing   map[string]string // cluster to directive
+	outcome    map[string]string
+	counted    map[string]bool // failures that count
+	gates      gateJudge
+	together   []string // clusters of the decision that is being appended
 }
 
 func (j *judge) fault(format string, args ...any) {
@@ -396,9 +411,11 @@ func (j *judge) over() bool {
 }
 
 func (j *judge) judge(s *simulation, p events.Payload) {
-	if j.ended {
+	_, rolledBack := p.(events.RolloutRollbackRequested)
+	if j.ended && (!rolledBack || j.rolledBack) {
 		j.fault("%s after the end", p.EventType())
 	}
+	j.rolledBack = j.rolledBack || rolledBack
 	switch e := p.(type) {
 	case events.RolloutStarted:
 		j.started, j.wave, j.changing, j.outcome, j.counted = e, map[string]int{}, map[string]string{},
@@ -443,7 +460,7 @@ func (j *judge) judge(s *simulation, p events.Payload) {
 		j.stopped = false
 		j.gates.from, j.gates.soaked = len(s.log), time.Time{}
 		clear(j.counted)
-	case events.RolloutEnded, events.RolloutAborted:
+	case events.RolloutEnded, events.RolloutAborted, events.RolloutRollbackRequested:
 		j.ended = true
 	}
 }

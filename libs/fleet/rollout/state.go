@@ -19,10 +19,13 @@ const (
 	Succeeded   Phase = "Succeeded"  // every wave has passed, and nobody has to catch up
 	Aborted     Phase = "Aborted"    // by a person
 	Superseded  Phase = "Superseded" // another rollout takes its place
+	RolledBack  Phase = "RolledBack" // a person has it taken back, which the next rollout does
 )
 
 // Ended says whether nothing more comes of a rollout in this phase.
-func (p Phase) Ended() bool { return p == Succeeded || p == Aborted || p == Superseded }
+func (p Phase) Ended() bool {
+	return p == Succeeded || p == Aborted || p == Superseded || p == RolledBack
+}
 
 // none is the index of the open wave before the first one is open.
 const none = -1
@@ -39,8 +42,10 @@ type State struct {
 	// Promoted says that a person let the open wave be followed by the next one.
 	Promoted bool
 	// Gates is where the gates of the open wave stand.
-	Gates    Gates
-	Clusters map[string]Cluster
+	Gates Gates
+	// RolledBackTo is the number of the rollout that brought what the clusters go back to; 0 while nobody asked.
+	RolledBackTo int
+	Clusters     map[string]Cluster
 }
 
 // Cluster is where one cluster stands.
@@ -102,6 +107,8 @@ func (s *State) apply(p events.Payload, at time.Time) error {
 		s.Phase = Aborted
 	case events.RolloutEnded:
 		s.Phase = Phase(e.Outcome)
+	case events.RolloutRollbackRequested:
+		s.Phase, s.Reason, s.RolledBackTo = RolledBack, "", e.To
 	default:
 		return s.applyCluster(p, at)
 	}

@@ -57,6 +57,34 @@ func Load(ctx context.Context, tx pgx.Tx, schema, tenant, fleet string, number i
 	return table{tx: tx, schema: schema, tenant: tenant, fleet: fleet, number: number}.load(ctx, every)
 }
 
+// LoadBefore reads the rollouts of a fleet subscription before one, whole, newest first, as far as one can go back.
+func LoadBefore(ctx context.Context, tx pgx.Tx, schema, tenant, fleet string, number int) ([]rollout.State, error) {
+	t := table{tx: tx, schema: schema, tenant: tenant, fleet: fleet, number: number}
+	rows, err := tx.Query(ctx, t.sql(`select number from @rollouts where tenant = $1 and fleet = $2 and number < $3
+		order by number desc limit $4`), t.key(rollout.MaxBack)...)
+	if err != nil {
+		return nil, t.wrap(err)
+	}
+	numbers, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil {
+		return nil, t.wrap(err)
+	}
+	out := make([]rollout.State, len(numbers))
+	for i, n := range numbers {
+		if out[i], err = Load(ctx, tx, schema, tenant, fleet, n); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// HoldNewest has nobody begin another rollout of a fleet subscription, or have the newest one taken back, until the
+// transaction ends. Who begins one, and who asks for a rollback, holds it and looks which one is the newest then.
+func HoldNewest(ctx context.Context, tx pgx.Tx, tenant, fleet string) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended($1, 0))`, "rollouts/"+tenant+"/"+fleet)
+	return pg.Err(err)
+}
+
 // every stands for all clusters of a rollout; no cluster has the name.
 const every = "*"
 
@@ -113,9 +141,10 @@ func (t table) wrap(err error) error {
 func (t table) load(ctx context.Context, cluster string) (s rollout.State, err error) {
 	var started, gates json.RawMessage
 	var phase string
-	err = t.tx.QueryRow(ctx, t.sql(`select phase, reason, wave, passed, promoted, started, gates from @rollouts
+	err = t.tx.QueryRow(ctx, t.sql(`select phase, reason, wave, passed, promoted, rollback_to, started, gates
+		from @rollouts
 		where tenant = $1 and fleet = $2 and number = $3`), t.key()...).
-		Scan(&phase, &s.Reason, &s.Wave, &s.Passed, &s.Promoted, &started, &gates)
+		Scan(&phase, &s.Reason, &s.Wave, &s.Passed, &s.Promoted, &s.RolledBackTo, &started, &gates)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return rollout.State{}, nil
 	}
@@ -163,9 +192,10 @@ func (t table) put(ctx context.Context, before, after rollout.State, e eventlog.
 			t.key(e.Version, string(after.Phase), after.Wave, after.Passed, started, e.Time)...)
 	} else {
 		b.Queue(t.sql(`update @rollouts set stream_version = $4, phase = $5, reason = $6, wave = $7, passed = $8,
-			promoted = $9, changed_at = $10, gates = $11 where tenant = $1 and fleet = $2 and number = $3`),
+			promoted = $9, changed_at = $10, gates = $11, rollback_to = $12
+			where tenant = $1 and fleet = $2 and number = $3`),
 			t.key(e.Version, string(after.Phase), after.Reason, after.Wave, after.Passed, after.Promoted, e.Time,
-				gates)...)
+				gates, after.RolledBackTo)...)
 	}
 	for name, c := range after.Clusters {
 		if was, there := before.Clusters[name]; there && same(was, c) {

@@ -41,6 +41,7 @@ func TestFold(t *testing.T) {
 		events.RolloutPromoted{},
 		events.RolloutWavePassed{},
 		events.RolloutAborted{},
+		events.RolloutRollbackRequested{To: 1, Reason: "c1:0"},
 	} {
 		e := eventlog.Recorded{Payload: p}
 		e.ID, e.Tenant, e.Subject, e.Version = fmt.Sprint(i), events.DefaultTenant, "buoy/2", int64(i+1)

@@ -152,5 +152,20 @@ func TestWhoSetsAFleetSubscriptionHasAsked(t *testing.T) {
 	refused()
 	fleet(bob.Actor, events.FleetSubscriptionDeleted{})
 	refused()
-	must[model.InstallPlan](b, 200, approve(bob))
+	// What a rollback of a rollout does was asked by whoever asked for that.
+	b.fact(events.Fleet, events.KindRollout, "tides/2", "tides/2",
+		events.RolloutStarted{FleetSubscription: "tides", Number: 2})
+	b.recordBy(bob.Actor, events.Gateway, events.KindRollout, "tides/2", "tides/2",
+		events.RolloutRollbackRequested{To: 1})
+	b.fact(events.Fleet, events.KindRollout, "tides/3", "tides/3", events.RolloutStarted{
+		FleetSubscription: "tides", Number: 3, Rollback: events.RolloutRollback{Of: 2},
+	})
+	back := placedOf("tidegauge", 3)
+	back.Rollback = events.SubscriptionRollback{From: "tidegauge.v1.1.0", To: "tidegauge.v1.0.0"}
+	b.fact(events.Fleet, events.KindSubscription, subject, subject, back)
+	why := must[problem](b, http.StatusForbidden, approve(bob))
+	if !strings.Contains(why.Detail, "rollback of fleet subscription tides") {
+		t.Errorf("who asked for the rollback: %+v", why)
+	}
+	must[model.InstallPlan](b, 200, approve(ann))
 }

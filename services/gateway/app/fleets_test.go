@@ -174,6 +174,84 @@ func TestRolloutsAreSteered(t *testing.T) {
 	}
 }
 
+// TestRolloutsAreTakenBack: the newest rollout is taken back to an earlier one, which is found or named, with a reason
+// that can be erased; what leads nowhere is refused; the rollout that takes it back says of whom it leaves alone (issue
+// 14, section 2).
+func TestRolloutsAreTakenBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const path = "/api/v1/fleet/subscriptions/gauges"
+	back := func(status int, in fleetmodel.RollBackRollout, query string) answer {
+		t.Helper()
+		a := b.write("POST", path+"/rollback"+query, in)
+		if a.status != status {
+			t.Errorf("%+v: status %d, want %d: %s", in, a.status, status, a.body)
+		}
+		return a
+	}
+	why := fleetmodel.RollBackRollout{Reason: "it loses s3cr3t readings"}
+	back(404, why, "")
+	set := must[fleetmodel.FleetSubscription](b, 200, b.write("PUT", path, wantedEverywhere()))
+	back(404, why, "") // no rollout yet
+	rollout := func(number int, version string, more ...events.Payload) {
+		subject := fleetmodel.RolloutSubject("gauges", number)
+		b.fact(events.Fleet, events.KindRollout, subject, subject, append([]events.Payload{events.RolloutStarted{
+			FleetSubscription: "gauges", Number: number, Stream: set.Stream, Version: set.Version, MaxConcurrent: 9,
+			Target: events.RolloutTarget{
+				Package: "tidegauge", CSV: "tidegauge.v" + version, Version: version, Content: "sha256:" + version,
+			},
+			Waves: []events.RolloutWave{{Name: "rest", Clusters: []string{"east-1", "east-2"}}},
+		}, events.RolloutWaveOpened{}}, more...)...)
+	}
+	directed := events.RolloutClusterDirected{Cluster: "east-1", Attempt: 1, Directive: "d"}
+	settled := events.RolloutClusterSettled{Cluster: "east-1", Directive: "d", Outcome: events.ClusterSucceeded}
+	rollout(1, "1.0.0", directed, settled, events.RolloutEnded{Outcome: "Succeeded"})
+	b.do("GET", b.seen("/api/v1/fleet/rollouts"), nil) // the read model has it
+	if p := must[problem](b, 409, b.do("POST", path+"/rollback", why)); !strings.Contains(p.Detail,
+		"nothing to go back to") {
+		t.Errorf("the first one: %+v", p)
+	}
+	rollout(2, "1.1.0", directed, settled)
+	b.do("GET", b.seen("/api/v1/fleet/rollouts"), nil) // the read model has both
+	back(400, fleetmodel.RollBackRollout{Reason: " "}, "")
+	back(400, fleetmodel.RollBackRollout{To: -1, Reason: "a"}, "")
+	back(404, fleetmodel.RollBackRollout{To: 7, Reason: "a"}, "")
+	back(200, why, "?dryRun=true")
+	if got := must[fleetmodel.Rollout](b, 200, back(200, why, "")); got.Phase != "RolledBack" ||
+		got.RolledBack.To != 1 {
+		t.Errorf("taken back: %+v", got)
+	}
+	back(200, fleetmodel.RollBackRollout{To: 1, Reason: "again"}, "")
+	const of = "/api/v1/fleet/rollouts/gauges/2"
+	got := must[fleetmodel.Rollout](b, 200, b.do("GET", b.seen(of), nil))
+	if r := got.RolledBack; r == nil || r.By != "token-admin" || r.Words != why.Reason ||
+		got.Waves[0].State != "Stopped" {
+		t.Errorf("got %+v", got)
+	}
+	must[model.ErasedBody](b, 200, b.do("DELETE", "/api/v1/bodies/"+got.RolledBack.Body, nil))
+	if got = must[fleetmodel.Rollout](b, 200, b.do("GET", of, nil)); got.RolledBack.Words != "" {
+		t.Errorf("after it was erased: %+v", got.RolledBack)
+	}
+	b.fact(events.Fleet, events.KindRollout, "gauges/3", "gauges/3", events.RolloutStarted{
+		FleetSubscription: "gauges", Number: 3, Stream: set.Stream, Version: set.Version, Change: events.ChangeRollback,
+		Waves: []events.RolloutWave{}, Rollback: events.RolloutRollback{
+			Of: 2, From: "tidegauge.v1.1.0", To: 1,
+			LeftAlone: []events.RolloutLeftAlone{{Cluster: "east-2", Reason: events.LeftNothingBefore}},
+		},
+	}, events.RolloutEnded{Outcome: "Succeeded"})
+	f := must[fleetmodel.FleetSubscription](b, 200, b.do("GET", b.seen(path), nil))
+	if r := f.Status.Rollout; r == nil || r.Rollback == nil || r.Rollback.From != "tidegauge.v1.1.0" ||
+		len(r.Rollback.LeftAlone) != 1 || r.Rollback.LeftAlone[0].Name != "east-2" {
+		t.Errorf("the rollout that takes it back: %+v", r)
+	}
+	changed := wantedEverywhere()
+	changed.Strategy.MaxConcurrent = 3
+	must[fleetmodel.FleetSubscription](b, 200, b.ask("PUT", path, changed, "If-Match", set.Tag()))
+	if p := must[problem](b, 409, b.do("POST", path+"/rollback", why)); !strings.Contains(p.Detail, "the next one") {
+		t.Errorf("after it was set again: %+v", p)
+	}
+}
+
 // TestFleetBudget: the budget of mass changes has defaults, is replaced under If-Match, and raised once with a reason;
 // what is held back is shown with it and with its fleet subscription; who runs the fleet allows, and does not set it.
 func TestFleetBudget(t *testing.T) {

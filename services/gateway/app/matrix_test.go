@@ -304,6 +304,9 @@ func probes() map[string]probe {
 			verb: "update", resource: "fleetsubscriptions", about: ofFleet, body: wantedEverywhere(),
 			query: "dryRun=true",
 		},
+		"rollback-fleet-subscription": {
+			verb: "update", resource: "rollouts", about: ofFleet, body: fleetmodel.RollBackRollout{Reason: "x"},
+		},
 		"list-rollouts":         {verb: "list", resource: "rollouts", about: ofFleet},
 		"get-rollout":           {verb: "get", resource: "rollouts", about: ofFleet},
 		"pause-rollout":         {verb: "update", resource: "rollouts", about: ofFleet},

@@ -215,6 +215,8 @@ func validBody(method, path string) any {
 	case method == http.MethodGet, method == http.MethodDelete, strings.HasSuffix(path, "/refresh"),
 		strings.HasSuffix(path, "/hook"), strings.HasPrefix(path, "/api/v1/previews/"):
 		return nil
+	case strings.HasSuffix(path, "/rollback") && strings.HasPrefix(path, "/api/v1/fleet/"):
+		return fleetmodel.RollBackRollout{Reason: "a"}
 	case strings.HasPrefix(path, "/api/v1/fleet/subscriptions/"):
 		return wantedEverywhere()
 	case strings.HasSuffix(path, "/gates/a/pass"):

@@ -19,6 +19,8 @@ const (
 	RuleAmount   = "number-or-percentage"
 	// RuleWaveOpen is of the promotion of a wave.
 	RuleWaveOpen = "wave-open"
+	// RuleNewestRollout is of what is taken back.
+	RuleNewestRollout = "newest-rollout"
 )
 
 // MaxFleetSubscriptions bounds those of a tenant: whatever happens to a cluster has the fleet controller look at all of

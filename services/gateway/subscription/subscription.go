@@ -223,6 +223,7 @@ func Evolve(s State, p events.Payload) (State, error) {
 		return State{
 			Created: true, Name: Name{Cluster: e.Cluster, Namespace: e.Namespace, Name: e.Name}, Spec: e.Spec,
 			Metadata: s.Metadata, Owner: e.Owner, Target: e.Target, Rollout: e.Rollout,
+			Rollback: events.SubscriptionRollbackRequested(e.Rollback),
 		}, nil
 	case events.SubscriptionReleased:
 		s.Owner = ""

@@ -149,6 +149,9 @@ func (c *fleetController) decide(ctx context.Context, s fleet.State) (made fleet
 		made.Waits = fleet.WaitsForSpec
 		return made, nil
 	}
+	if s.TakenBack() {
+		return c.takeBack(ctx, s, members)
+	}
 	places, held := s.Leave(s.Leaving(members), c.now())
 	made.Held = held
 	at := ""
@@ -201,9 +204,35 @@ func (c *fleetController) begin(ctx context.Context, s fleet.State, members []st
 		made.Waits = fleet.WaitsForSpec
 		return made, nil
 	}
-	if begins {
+	switch {
+	case begins:
 		made.Rollout = []events.Payload{started}
+	case s.RolledBack(target):
+		made.Waits = fleet.WaitsForAnother
 	}
+	return made, nil
+}
+
+// takeBack begins the rollout that takes back the newest one. It needs nothing of the catalog but what an earlier
+// rollout had it keep.
+func (c *fleetController) takeBack(
+	ctx context.Context, s fleet.State, members []string,
+) (made fleetstore.Decision, err error) {
+	started, _, err := s.Begin(members, events.RolloutTarget{})
+	if err != nil { // the gateway refuses what leads nowhere
+		c.log.WarnContext(ctx, "cannot take a rollout back", "fleetSubscription", s.Name, "error", err)
+		made.Waits = fleet.WaitsForKept
+		return made, nil
+	}
+	_, err = c.views.Document(ctx, s.Tenant, started.Target.Document)
+	switch {
+	case errs.Is(err, errs.NotFound):
+		made.Waits = fleet.WaitsForKept
+		return made, nil
+	case err != nil:
+		return made, err
+	}
+	made.Rollout = []events.Payload{started}
 	return made, nil
 }
 

@@ -127,30 +127,37 @@ func (s State) held(c resolution.Component) bool {
 	return false
 }
 
-// goesBack says whether an operator failed that somebody wants to go back from: waiting for its success would be
-// waiting for what the rollback is to correct.
+// goesBack says whether an operator failed that somebody wants to go back from, or is being replaced by such a one:
+// waiting for its success would be waiting for what the rollback is to correct.
 func (s State) goesBack(i Installed) bool {
-	return i.Phase == phaseFailed && slices.ContainsFunc(s.Subscriptions,
-		func(sub Subscription) bool { return sub.Rollback.From == i.Name })
+	end, failed := s.failedEnd(i)
+	return failed && slices.ContainsFunc(s.Subscriptions, func(sub Subscription) bool { return sub.leaves(end) })
 }
 
 // passedOver says whether fail-forward passes over an operator: it failed, or it is being replaced by one that, at
-// the end of the chain, failed (R-RES-44). What replaced itself in a ring is passed over by nobody.
+// the end of the chain, failed (R-RES-44).
 func (s State) passedOver(i Installed) bool {
+	_, failed := s.failedEnd(i)
+	return failed
+}
+
+// failedEnd is the operator that failed at the end of the chain in which one is being replaced. What replaced itself in
+// a ring has no end.
+func (s State) failedEnd(i Installed) (end Installed, failed bool) {
 	for range s.Installed {
 		if i.Phase == phaseFailed {
-			return true
+			return i, true
 		}
 		next := slices.IndexFunc(s.Installed, func(o Installed) bool {
 			return o.Replaces == i.Name &&
 				o.Name != i.Name
 		})
 		if i.Phase != phaseReplacing || next < 0 {
-			return false
+			return i, false
 		}
 		i = s.Installed[next]
 	}
-	return false
+	return i, false
 }
 
 // withTerms says what a plan of the component rests on, and what it would do.

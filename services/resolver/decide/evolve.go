@@ -55,13 +55,17 @@ func EvolveSubscription(s *Subscription, e Event) *Subscription {
 		out.Spec, out.Rollback, out.Correlation = p.Spec, resolution.Rollback{}, e.Correlation
 		out.Owner, out.Target = "", Target{}
 	case events.SubscriptionPlaced:
-		out.Spec, out.Rollback, out.Correlation = p.Spec, resolution.Rollback{}, e.Correlation
+		out.Spec, out.Rollback, out.Correlation = p.Spec, resolution.Rollback(p.Rollback), e.Correlation
 		out.Owner = p.Owner
-		out.Target = Target{RolloutTarget: p.Target, Rollout: p.Owner + "/" + strconv.Itoa(p.Rollout)}
+		out.Target = Target{
+			RolloutTarget: p.Target, Rollout: p.Owner + "/" + strconv.Itoa(p.Rollout), Back: p.Rollback.To != "",
+			Avoids: p.Avoids,
+		}
 	case events.SubscriptionReleased:
 		out.Owner = ""
 	case events.SubscriptionRollbackRequested:
 		out.Rollback, out.Correlation = resolution.Rollback{From: p.From, To: p.To}, e.Correlation
+		out.Target.Back = false
 	case events.ResolutionFailed:
 		out.Outcome = Outcome{Kind: OutcomeFailed, Reason: p.Reason, Explanation: p.Explanation, Input: p.Input}
 		out.Outcome.Directive = answered(out, e)

@@ -25,6 +25,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/blang/semver/v4"
+
 	"github.com/chandler-fleet/chandler/libs/catalog"
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/installplan"
@@ -86,6 +88,10 @@ type Target struct {
 	events.RolloutTarget
 
 	Rollout string `json:"rollout,omitempty"` // name of the fleet subscription/number
+	// Back says that the rollout asks for the subscription's Rollback, and no person on this cluster.
+	Back bool `json:"back,omitempty"`
+	// Avoids are CSVs that are not installed again.
+	Avoids []string `json:"avoids,omitempty"`
 }
 
 // directive is what the outcome of a rollout's subscription answers: the same outcome is news to the next directive,
@@ -241,7 +247,7 @@ func (s State) Input(view resolution.View) resolution.Input {
 			Name: sub.Name, Package: sub.Spec.Package, Channel: sub.Spec.Channel, Catalog: sub.Spec.Catalog,
 			CatalogNamespace: sub.Spec.CatalogNamespace, CatalogHidden: s.hides(sub.Spec),
 			StartingCSV: sub.Spec.StartingCSV, Approval: sub.Spec.Approval, Config: sub.Spec.Config,
-			InstalledCSV: shared, Rollback: sub.Rollback,
+			InstalledCSV: shared, Rollback: s.rollback(sub, followers), Avoids: sub.Target.Avoids,
 		})
 	}
 	for _, i := range s.Installed {
@@ -254,6 +260,31 @@ func (s State) Input(view resolution.View) resolution.Input {
 		})
 	}
 	return in
+}
+
+// rollback is the way back that is asked of a subscription. A rollout asks for it wherever a cluster has got to between
+// the two: the way up may have more than one step.
+func (s State) rollback(sub Subscription, followers map[string]string) resolution.Rollback {
+	out := sub.Rollback
+	for _, i := range s.Installed {
+		if followers[i.Name] == sub.Name && !s.leaving(i) && sub.leaves(i) {
+			out.From = i.Name
+		}
+	}
+	return out
+}
+
+// leaves says whether an operator is one that a subscription is to go back from.
+func (s Subscription) leaves(i Installed) bool {
+	switch {
+	case s.Rollback.From == "" || s.Rollback.To == i.Name:
+		return false
+	case s.Rollback.From == i.Name:
+		return true
+	}
+	is, err := semver.Parse(i.Version)
+	to, errTo := semver.Parse(s.Target.Version)
+	return s.Target.Back && i.Package == s.Spec.Package && err == nil && errTo == nil && is.GT(to)
 }
 
 // hides says whether the catalog that a subscription names is there and another namespace's own (R-CAT-85).

@@ -40,6 +40,8 @@ type State struct {
 	Strays []Place
 	// Last is the newest rollout; its phase is "" where there was none.
 	Last rollout.State
+	// Before are the rollouts before the newest one, newest first, where that one is to be taken back.
+	Before []rollout.State
 	// LastVersion is that of its stream.
 	LastVersion int64
 	// Seen is what is known of the attempts of the newest rollout, by cluster.
@@ -60,8 +62,9 @@ type Try struct {
 	Version int64  // of that stream
 	Target  events.RolloutTarget
 	Outcome string // "" where the rollout ended before there was one
-	// Override is the key of what overrides made of the cluster (override.Choice).
-	Override string
+	// Choice is what overrides made of the cluster.
+	Choice override.Choice
+	Asked  bool // whether it asked the cluster at all
 }
 
 // Cluster is one that operators may be placed on.
@@ -151,16 +154,24 @@ func (s State) Leaving(members []string) []Place {
 	return out
 }
 
-// Begin is the rollout that begins now: for the members that do not have what is wanted. What a rollout tried on a
-// cluster already, with the same outcome in view, is not tried again until something changes.
-func (s State) Begin(members []string, target events.RolloutTarget) (events.RolloutStarted, bool, error) {
+// Begin is the rollout that begins now: the one that takes back the newest one, where that is asked for, else for the
+// members that do not have what is wanted. What a rollout tried on a cluster already, with the same outcome in view, is
+// not tried again until something changes.
+func (s State) Begin(members []string, offered events.RolloutTarget) (events.RolloutStarted, bool, error) {
 	rules, err := override.Read(s.Spec)
 	if err != nil {
 		return events.RolloutStarted{}, false, err
 	}
+	if s.TakenBack() {
+		out, err := s.beginRollback(members, rules)
+		return out, err == nil, err
+	}
+	w := s.wish(rules, offered)
 	var behind []placement.Cluster
+	choices := map[string]override.Choice{}
 	for _, name := range members {
-		if s.behind(name, target, rules.For(s.Clusters[name].Cluster)) {
+		if choice := s.choice(name, w); s.behind(name, w, choice) {
+			choices[name] = choice
 			behind = append(behind, s.Clusters[name].Cluster)
 		}
 	}
@@ -181,29 +192,66 @@ func (s State) Begin(members []string, target events.RolloutTarget) (events.Roll
 			failures += w.MaxFailures
 		}
 	}
+	out := s.started(s.change(w.target))
+	out.Intent, out.Target, out.Waves, out.MaxFailures = w.intent, w.target, waves, failures
+	out.Overrides, out.Conflicts = override.Freeze(choices)
+	out.Avoids, out.IntentVersion = s.keptBack()
+	return out, true, nil
+}
+
+// started is the next rollout without what it brings and where.
+func (s State) started(change string) events.RolloutStarted {
 	out := events.RolloutStarted{
 		FleetSubscription: s.Name, Number: s.Last.Started.Number + 1, Stream: s.Stream, Version: s.Version,
-		Change: s.change(target), Intent: s.Intent(), Target: target, Waves: waves,
-		MaxConcurrent: s.Spec.Strategy.MaxConcurrent, MaxFailures: failures,
+		Change: change, MaxConcurrent: s.Spec.Strategy.MaxConcurrent,
 		DeadlineSeconds: s.Spec.Strategy.DeadlineSeconds, Windows: s.Spec.Strategy.Windows,
 	}
-	out.Overrides, out.Conflicts = rules.Freeze(behind)
 	if out.MaxConcurrent == 0 {
 		out.MaxConcurrent = DefaultMaxConcurrent
 	}
 	if out.DeadlineSeconds == 0 {
 		out.DeadlineSeconds = DefaultDeadlineSeconds
 	}
-	return out, true, nil
+	return out
 }
 
 // Ask is what a rollout asks of the subscription of a cluster.
 func Ask(r events.RolloutStarted, cluster string) events.SubscriptionPlaced {
-	return events.SubscriptionPlaced{
+	out := events.SubscriptionPlaced{
 		Cluster: cluster, Namespace: r.Intent.Namespace, Name: r.FleetSubscription,
 		Spec:  override.Of(r, cluster).Spec(r.Intent.Subscription),
-		Owner: r.FleetSubscription, Rollout: r.Number, Target: r.Target,
+		Owner: r.FleetSubscription, Rollout: r.Number, Target: r.Target, Avoids: r.Avoids,
 	}
+	if r.Change == events.ChangeRollback && r.Rollback.From != r.Target.CSV {
+		out.Rollback = events.SubscriptionRollback{From: r.Rollback.From, To: r.Target.CSV}
+	}
+	return out
+}
+
+// wish is what members are to have.
+type wish struct {
+	intent     events.RolloutIntent
+	target     events.RolloutTarget
+	rules      override.Rules
+	rolledBack bool // what is offered is not brought
+	older      bool // the intent is that of an earlier version of the fleet subscription
+}
+
+func (s State) wish(rules override.Rules, offered events.RolloutTarget) wish {
+	w := wish{rules: rules, rolledBack: s.RolledBack(offered)}
+	w.intent, w.target = s.Wanted(offered)
+	_, version := s.keptBack()
+	w.older = version != 0
+	return w
+}
+
+// choice is what overrides make of a member. Where an older intent holds, who went back to it keeps what it had then.
+func (s State) choice(name string, w wish) override.Choice {
+	try, was := s.Tried[name]
+	if was && w.older && try.Stream == s.Stream && try.Version == s.Version && same(try.Target, w.target) {
+		return try.Choice
+	}
+	return w.rules.For(s.Clusters[name].Cluster)
 }
 
 // behind says whether a member has to be asked for what is wanted, by what it has and by what came of the newest
@@ -215,18 +263,22 @@ func Ask(r events.RolloutStarted, cluster string) events.SubscriptionPlaced {
 //	another one                                       yes
 //
 // What is wanted of a cluster is what overrides make of the intent; where labels make that another thing, it is another
-// intent. A cluster on which overrides are a conflict has what is wanted never.
-func (s State) behind(name string, target events.RolloutTarget, choice override.Choice) bool {
+// intent. A cluster on which overrides are a conflict has what is wanted never. While something that was rolled back
+// from is not brought again, a cluster that was asked for it and did not go back is left alone, and one that was in its
+// rollout without being asked counts as one that was in none.
+func (s State) behind(name string, w wish, choice override.Choice) bool {
 	now, is := s.Placed[name]
-	has := is && len(choice.Conflict) == 0 && now.Spec == choice.Spec(s.Intent().Subscription) &&
-		same(now.Target, target)
+	has := is && len(choice.Conflict) == 0 && now.Spec == choice.Spec(w.intent.Subscription) && same(now.Target, w.target)
 	try, was := s.Tried[name]
+	left := was && w.rolledBack && slices.Contains(s.Last.Started.Avoids, try.Target.CSV)
 	succeeded := try.Outcome == events.ClusterSucceeded
 	switch {
-	case !was:
+	case left && try.Asked:
+		return false
+	case !was || left:
 		return !has
-	case try.Stream == s.Stream && try.Version == s.Version && same(try.Target, target) &&
-		try.Override == choice.Key():
+	case try.Stream == s.Stream && try.Version == s.Version && same(try.Target, w.target) &&
+		try.Choice.Key() == choice.Key():
 		return succeeded && !has
 	case has:
 		return !succeeded

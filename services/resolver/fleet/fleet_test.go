@@ -158,7 +158,7 @@ func TestBeginWithOverrides(t *testing.T) {
 			for _, name := range w.Clusters {
 				try := fleet.Try{
 					Version: r.Version, Target: r.Target, Outcome: events.ClusterSucceeded,
-					Override: override.Of(r, name).Key(),
+					Choice: override.Of(r, name),
 				}
 				if slices.Contains(failed, name) {
 					try.Outcome = events.ClusterFailed

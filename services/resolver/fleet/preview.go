@@ -37,9 +37,13 @@ func (s State) Preview(target events.RolloutTarget, waits string) (
 	}
 	waves := map[string]string{}
 	if waits == "" {
-		whole.Target = &target
-		if err := s.previewWaves(&whole, verdicts, waves); err != nil {
+		_, wanted := s.Wanted(target)
+		whole.Target = &wanted
+		if err := s.previewWaves(&whole, target, verdicts, waves); err != nil {
 			return whole, nil, err
+		}
+		if whole.Change == "" && whole.UnderWay == 0 && s.RolledBack(target) {
+			whole.WaitsFor = WaitsForAnother
 		}
 	}
 	for _, v := range verdicts {
@@ -55,7 +59,7 @@ func (s State) Preview(target events.RolloutTarget, waits string) (
 
 // previewWaves adds the rollout that would begin, and which cluster is in which wave of it.
 func (s State) previewWaves(
-	whole *previewapi.FleetPreview, verdicts []placement.Verdict, waves map[string]string,
+	whole *previewapi.FleetPreview, offered events.RolloutTarget, verdicts []placement.Verdict, waves map[string]string,
 ) error {
 	var members []string
 	for _, v := range verdicts {
@@ -63,7 +67,7 @@ func (s State) previewWaves(
 			members = append(members, v.Cluster)
 		}
 	}
-	started, begins, err := s.Begin(members, *whole.Target)
+	started, begins, err := s.Begin(members, offered)
 	if err != nil || !begins {
 		return err
 	}

@@ -16,6 +16,8 @@ const (
 	WaitsForCluster = "NoClusterChosen"
 	WaitsForPlan    = "PlanUnderWay"    // on a cluster that leaves
 	WaitsForSpec    = "SpecNotReadable" // written by a newer version of Chandler
+	WaitsForAnother = "RolledBack"      // what is offered was rolled back from
+	WaitsForKept    = "TargetNotKept"   // the catalog does not hold what a rollback leads to any more
 )
 
 // Choose is the bundle of a package that a rollout brings: the first of its channel, from the head, that is inside of

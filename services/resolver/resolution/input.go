@@ -109,6 +109,8 @@ type Subscription struct {
 	InstalledCSV string `json:"installedCSV,omitempty"`
 	// Rollback is the way back that somebody asked for; empty where nobody did.
 	Rollback Rollback `json:"rollback,omitzero"`
+	// Avoids are CSVs that are no candidates: a rollout went back from them.
+	Avoids []string `json:"avoids,omitempty"`
 }
 
 // Rollback leads from one CSV to an earlier one. While From is installed, To is what the subscription wants, from any

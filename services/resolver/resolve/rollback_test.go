@@ -25,6 +25,11 @@ func TestRollback(t *testing.T) {
 		s.Rollback = resolution.Rollback{From: from, To: to}
 		return s
 	}
+	avoid := func(csv string) resolution.Subscription {
+		s := sub("s", "a", "stable")
+		s.Avoids = []string{csv}
+		return s
+	}
 	have := func(version string) []resolution.Installed {
 		return []resolution.Installed{installed("a", version, "s")}
 	}
@@ -55,6 +60,18 @@ func TestRollback(t *testing.T) {
 		},
 		{
 			name: "what skips it is", p: skipping, sub: back("a.v2.0.0", "a.v1.0.0"), have: have("1.0.0"),
+			want: []string{"a: a.v3.0.0 stable NextStep"},
+		},
+		{
+			name: "what is avoided is no step either", p: three, sub: avoid("a.v2.0.0"), have: have("1.0.0"),
+			want: []string{"a: nothing"},
+		},
+		{
+			name: "what skips what is avoided is", p: skipping, sub: avoid("a.v2.0.0"), have: have("1.0.0"),
+			want: []string{"a: a.v3.0.0 stable NextStep"},
+		},
+		{
+			name: "what is avoided stays where it is", p: three, sub: avoid("a.v2.0.0"), have: have("2.0.0"),
 			want: []string{"a: a.v3.0.0 stable NextStep"},
 		},
 		{

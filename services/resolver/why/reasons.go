@@ -48,6 +48,11 @@ func (s *subject) plain(o *choice) []Reason {
 	if s.sub == nil {
 		return out
 	}
+	if slices.Contains(s.sub.Avoids, o.csv) && s.sub.Rollback.From != o.csv {
+		out = append(out, Reason{Code: RolledBack, Text: fmt.Sprintf(
+			"a rollout of subscription %s went back from it; it is taken again once the fleet subscription is set again",
+			s.sub.Name)})
+	}
 	if s.sub.Rollback.From == o.csv {
 		out = append(out, Reason{Code: RolledBack, Text: fmt.Sprintf(
 			"subscription %s went back from it to %s; it is taken again once the subscription is changed", s.sub.Name,

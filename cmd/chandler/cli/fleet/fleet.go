@@ -28,7 +28,7 @@ a document of kind FleetSubscription, and shown and deleted by chandler get, des
 	c.AddCommand(statusCommand(a), rolloutsCommand(a), whyCommand(a), previewCommand(a), diffCommand(a),
 		treeCommand(a), mapCommand(a), historyCommand(a),
 		pauseCommand(a), resumeCommand(a), promoteCommand(a), passGateCommand(a), abortCommand(a), skipCommand(a),
-		retryCommand(a), budgetCommand(a), matrixCommand(a))
+		retryCommand(a), rollbackCommand(a), budgetCommand(a), matrixCommand(a))
 	return c
 }
 
@@ -175,11 +175,10 @@ func status(ctx context.Context, a *command.Env, c *client.Client, name string, 
 	p.Line("Waits for", kinds.WaitsText(f.Status.WaitsFor))
 	p.Line("Held back", kinds.HeldText(f.Status.HeldBack))
 	kinds.DescribeRollout(p, now)
+	describeRollback(p, now)
 	kinds.DescribeGates(p, now)
 	listClusters(p, now)
-	if text := nextStep(now); text != "" {
-		p.Line("Next", text)
-	}
+	p.Line("Next", printer.Or(nextStep(now), afterRollback(f)))
 	return p.Flush()
 }
 
@@ -216,7 +215,7 @@ func nextStep(r fleetmodel.Rollout) string {
 		if strings.HasPrefix(r.Reason, "Gate") {
 			return "chandler fleet resume " + r.FleetSubscription + " has the gates evaluated anew; pass-gate goes on without one"
 		}
-		return "chandler fleet why " + r.FleetSubscription + " CLUSTER says why; retry, skip, resume or abort"
+		return "chandler fleet why " + r.FleetSubscription + " CLUSTER says why; retry, skip, resume, rollback or abort"
 	case "Paused":
 		return "chandler fleet resume " + r.FleetSubscription
 	}

@@ -191,3 +191,42 @@ func TestMap(t *testing.T) {
 		}
 	}
 }
+
+// TestRollbacksAreDescribed: what is taken back, to what, why, and who is left alone, by name and reason (issue 14,
+// section 2).
+func TestRollbacksAreDescribed(t *testing.T) {
+	t.Parallel()
+	r := fleetmodel.Rollout{
+		FleetSubscription: "gauges", Number: 5, RolledBack: &fleetmodel.RolledBack{To: 2, By: "person-a"},
+		Rollback: &fleetmodel.RolloutRollback{
+			Of: 4, From: "gauge.v2", To: 3, LeftAlone: []fleetmodel.RolloutLeftAlone{
+				{Name: "east-1", Reason: "NothingBefore"},
+				{Name: "east-2", Reason: "NotChosen"},
+				{Name: "east-3", Reason: "NothingBefore"},
+			},
+		},
+	}
+	var out bytes.Buffer
+	p := printer.NewPage(&out, time.Now)
+	describeRollback(p, r)
+	if err := p.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"what rollout 2 brought", "person-a", "it was erased", "4, which brought gauge.v2", "what rollout 3 brought",
+		"east-1, east-3: what the others go back to never succeeded there (NothingBefore)",
+		"east-2: the placement chooses it no more (NotChosen)",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	if got := whyLeftAlone(r, "east-2"); !strings.Contains(got, "leaves cluster east-2 as it is") ||
+		whyLeftAlone(r, "west") != "" {
+		t.Errorf("why: %q", got)
+	}
+	waits := fleetmodel.FleetSubscription{Name: "gauges", Status: fleetmodel.FleetStatus{WaitsFor: "RolledBack"}}
+	if !strings.Contains(afterRollback(waits), "gauges") || afterRollback(fleetmodel.FleetSubscription{}) != "" {
+		t.Errorf("what a person may do: %q", afterRollback(waits))
+	}
+}

@@ -41,6 +41,9 @@ func why(ctx context.Context, a *command.Env, c *client.Client, name, cluster st
 		return err
 	}
 	wave, member, found := memberOf(r, cluster)
+	if text := whyLeftAlone(r, cluster); text != "" {
+		return a.Say("%s", text)
+	}
 	if !found {
 		return command.OrNoCluster(ctx, c, cluster, &client.Problem{
 			Status: http.StatusNotFound, Detail: fmt.Sprintf("cluster %s is in no wave of rollout %d of %s: the placement did "+
@@ -100,6 +103,8 @@ func because(r fleetmodel.Rollout, w fleetmodel.RolloutWave, m fleetmodel.Rollou
 		switch {
 		case w.State == fleetmodel.WaveWaiting:
 			return "its wave has not begun: the one before has not passed"
+		case r.Phase == "RolledBack":
+			return "the rollout is taken back"
 		case r.Phase != "Progressing":
 			return "the rollout is " + strings.ToLower(r.Phase)
 		default:

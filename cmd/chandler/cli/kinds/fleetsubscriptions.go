@@ -182,6 +182,9 @@ func waveText(w fleetmodel.RolloutWaveSpec) string {
 	return strings.Join(parts, ", ")
 }
 
+// WaitsRolledBack is the code of a fleet subscription whose version was rolled back from.
+const WaitsRolledBack = "RolledBack"
+
 // WaitsText says what the fleet controller waits for before a rollout can begin; "" for nothing.
 func WaitsText(code string) string {
 	if code == "" {
@@ -195,6 +198,8 @@ func WaitsText(code string) string {
 		"BundleNotFetched": "the bundle, which is being fetched",
 		"NoClusterChosen":  "a cluster that its placement chooses",
 		"SpecNotReadable":  "a resolver that can read it: it was written by a newer version of Chandler",
+		WaitsRolledBack:    "another version in the channel, or to be set again: what there is was rolled back from",
+		"TargetNotKept":    "to be set again: the catalog does not hold what the rollback leads to any more",
 	}[code]
 	if text == "" {
 		return code
@@ -246,6 +251,8 @@ func CauseText(change string) string {
 		return "a change of the fleet subscription"
 	case events.ChangeMembership:
 		return "other clusters"
+	case events.ChangeRollback:
+		return "a rollback"
 	default:
 		return change
 	}

@@ -59,6 +59,10 @@ func (h fleetHandlers) register(a *API) {
 		operation(http.MethodDelete, "/fleet/subscriptions/{name}", "delete-fleet-subscription", tagFleet,
 			"End a fleet subscription: the subscriptions on the clusters stay, without their owner"),
 		h.deleteFleetSubscription)
+	register(a, fleetWide(access.Update, access.Rollouts),
+		operation(http.MethodPost, "/fleet/subscriptions/{name}/rollback", "rollback-fleet-subscription", tagFleet,
+			"Take back what the newest rollout brought, whether it goes on or has ended: the next rollout does"),
+		h.rollbackFleetSubscription)
 	h.matrix(a)
 	h.previews(a)
 	h.rollouts(a)
@@ -351,6 +355,19 @@ func (h fleetHandlers) retryRolloutCluster(
 	ctx context.Context, who model.Caller, in *retryRolloutClusterInput,
 ) (*written[fleetmodel.Rollout], error) {
 	r, err := h.Intents.Fleets.Retry(ctx, who, in.rollout(), in.Cluster)
+	return wrote(r, r.Position, "", err)
+}
+
+type rollbackFleetSubscriptionInput struct {
+	FleetSubscriptionPath
+	TryQuery
+	Body fleetmodel.RollBackRollout
+}
+
+func (h fleetHandlers) rollbackFleetSubscription(
+	ctx context.Context, who model.Caller, in *rollbackFleetSubscriptionInput,
+) (*written[fleetmodel.Rollout], error) {
+	r, err := h.Intents.Fleets.Rollback(ctx, who, in.Name, in.Body)
 	return wrote(r, r.Position, "", err)
 }
 

@@ -45,7 +45,7 @@ type Deps struct {
 	Access      tokens.Policies
 	Offers      subscriptions.Offers
 	Observed    subscriptions.Clusters
-	History     subscriptions.History
+	History     History
 	Subscribers operators.Subscribers
 	Resolver    resolverclient.Client
 	Installer   installerclient.Client
@@ -91,6 +91,12 @@ type Upkeep struct {
 	Replicas *replicas.Service
 }
 
+// History is what read models say of the past, by which rollbacks go.
+type History struct {
+	Subscriptions subscriptions.History
+	Rollouts      fleets.Rollouts
+}
+
 // New makes the services.
 func New(d Deps) *Services {
 	u, log := d.Units, d.Units.Slog
@@ -105,7 +111,7 @@ func New(d Deps) *Services {
 		OperatorGroups: &operatorgroups.Service{Units: u, GlobalNamespaces: d.GlobalNamespaces},
 		InstallPlans:   &installplans.Service{Units: u},
 		Policies:       &approvalpolicies.Service{Units: u},
-		Fleets:         &fleets.Service{Units: u, Resolver: d.Resolver},
+		Fleets:         &fleets.Service{Units: u, Resolver: d.Resolver, Rollouts: d.History.Rollouts},
 		Effects:        &effects.Service{Units: u, Tenants: d.Tokens, Slog: log},
 		Tokens: &tokens.Service{
 			Units: u, Tokens: d.Tokens, Policies: d.Access, MaxLife: d.MaxTokenLife,
@@ -125,7 +131,7 @@ func New(d Deps) *Services {
 	}
 	s.CatalogHooks = &cataloghooks.Service{Units: u, Keys: d.HookKeys, Catalogs: s.Catalogs, Slog: log}
 	s.Subscriptions = &subscriptions.Service{
-		Units: u, Groups: s.OperatorGroups, Offers: d.Offers, Clusters: d.Observed, History: d.History,
+		Units: u, Groups: s.OperatorGroups, Offers: d.Offers, Clusters: d.Observed, History: d.History.Subscriptions,
 	}
 	s.Operators = &operators.Service{
 		Units: u, Subscriptions: s.Subscriptions, Subscribers: d.Subscribers, Resolver: d.Resolver,

@@ -10,7 +10,7 @@ type FleetPreview struct {
 	FleetSubscription string                    `json:"fleetSubscription"`
 	WaitsFor          string                    `json:"waitsFor,omitempty" doc:"Code of why no rollout could begin"`
 	Target            *RolloutTarget            `json:"target,omitempty" doc:"What every cluster would get"`
-	Change            string                    `json:"change,omitempty" enum:"Version,Intent,Membership" doc:"Why a rollout would begin; absent where none would"`
+	Change            string                    `json:"change,omitempty" enum:"Version,Intent,Membership,Rollback" doc:"Why a rollout would begin; absent where none would"`
 	UnderWay          int                       `json:"underWay,omitempty" doc:"Number of the rollout that goes on, and has to end first"`
 	Supersedes        int                       `json:"supersedes,omitempty" doc:"Number of the rollout that would end"`
 	Waves             []previewapi.FleetWave    `json:"waves" nullable:"false" doc:"Of the rollout that would begin, in their order"`

@@ -15,9 +15,9 @@ import (
 type Rollout struct {
 	FleetSubscription string                    `json:"fleetSubscription"`
 	Number            int                       `json:"number" doc:"Of the rollouts of this fleet subscription, from 1"`
-	Change            string                    `json:"change" enum:"Version,Intent,Membership" doc:"Why it began: the channel offers another version, the fleet subscription was changed, or other clusters are chosen"`
+	Change            string                    `json:"change" enum:"Version,Intent,Membership,Rollback" doc:"Why it began: the channel offers another version, the fleet subscription was changed, other clusters are chosen, or somebody has the rollout before taken back"`
 	Target            RolloutTarget             `json:"target" doc:"What every cluster gets, however catalogs move meanwhile"`
-	Phase             string                    `json:"phase" enum:"Progressing,Paused,Halted,Succeeded,Aborted,Superseded" doc:"Paused by a person, Halted by itself"`
+	Phase             string                    `json:"phase" enum:"Progressing,Paused,Halted,Succeeded,Aborted,Superseded,RolledBack" doc:"Paused by a person, Halted by itself; RolledBack: the next rollout takes back what it brought"`
 	Reason            string                    `json:"reason,omitempty" doc:"Code of why it has halted"`
 	Clusters          RolloutCounts             `json:"clusters" doc:"Of all waves"`
 	Waves             []RolloutWave             `json:"waves" nullable:"false" doc:"In their order"`
@@ -25,6 +25,8 @@ type Rollout struct {
 	MaxFailures       int                       `json:"maxFailures" doc:"How many clusters of the whole may fail"`
 	DeadlineSeconds   int64                     `json:"deadlineSeconds" doc:"How long one cluster may take"`
 	Windows           []model.MaintenanceWindow `json:"windows,omitempty" nullable:"false" doc:"When clusters may be asked; always without one"`
+	Rollback          *RolloutRollback          `json:"rollback,omitempty" doc:"What it takes back, where that is why it began"`
+	RolledBack        *RolledBack               `json:"rolledBack,omitempty" doc:"That somebody has it taken back"`
 	StartedAt         time.Time                 `json:"startedAt"`
 	UpdatedAt         time.Time                 `json:"updatedAt"`
 	Version           int64                     `json:"version,omitempty" doc:"Of its stream of events"`
@@ -164,6 +166,10 @@ func CountedRollout(s rollout.State, count []RolloutCounts) Rollout {
 		FleetSubscription: e.FleetSubscription, Number: e.Number, Change: e.Change, Phase: string(s.Phase),
 		Reason: s.Reason, Waves: []RolloutWave{}, MaxConcurrent: e.MaxConcurrent, MaxFailures: e.MaxFailures,
 		DeadlineSeconds: e.DeadlineSeconds, Windows: windows(e.Windows), Target: TargetOf(e.Target),
+		Rollback: rollbackOf(e),
+	}
+	if s.RolledBackTo != 0 {
+		out.RolledBack = &RolledBack{To: s.RolledBackTo}
 	}
 	for i, w := range e.Waves {
 		c := count[i]

@@ -89,7 +89,8 @@ func (j judgement) terms(ctx context.Context) (refusal, error) {
 		return refusal{}, err
 	}
 	var broken error
-	t := terms.Of(j.mode(subs, there), j.termsOf(there), policies, func(from, to string) (gained int, known bool) {
+	bundles := j.termsOf(subs, there)
+	t := terms.Of(j.mode(subs, there), bundles, policies, func(from, to string) (gained int, known bool) {
 		gained, known, err := j.content.growth(ctx, j.tx, j.scope.Tenant, digest.Digest(from), digest.Digest(to))
 		if err != nil {
 			broken = err
@@ -107,7 +108,7 @@ func (j judgement) terms(ctx context.Context) (refusal, error) {
 
 // mode is that of the subscriptions that the plan serves: Manual if one of them is (R-SUB-4). They are found by the
 // packages that the plan brings, by those that it says need them, and by name.
-func (j judgement) mode(subs map[string]events.SubscriptionSpec, there []operator) string {
+func (j judgement) mode(subs map[string]subscription, there []operator) string {
 	packages, names := strings.Split(j.plan.state.Proposed.Component, "+"), []string{}
 	for _, b := range j.bundles {
 		packages, names = append(packages, b.Package), append(names, b.Subscriptions...)
@@ -125,13 +126,14 @@ func (j judgement) mode(subs map[string]events.SubscriptionSpec, there []operato
 	return installplan.Automatic
 }
 
-// termsOf are the bundles as terms depend on them.
-func (j judgement) termsOf(there []operator) []terms.Bundle {
+// termsOf are the bundles as terms depend on them. A way back that a rollout asks for in the log was decided by whoever
+// asked for the rollback of that.
+func (j judgement) termsOf(subs map[string]subscription, there []operator) []terms.Bundle {
 	out := make([]terms.Bundle, 0, len(j.bundles))
 	for _, b := range j.bundles {
 		one := terms.Bundle{
 			Package: b.Package, Version: b.Version, Catalog: b.Catalog, Content: b.Content,
-			Rollback: b.Reason == events.ReasonRollback,
+			Rollback: b.Reason == events.ReasonRollback && !asked(subs, b),
 		}
 		if from := predecessor(there, b); from != nil {
 			one.From = &terms.Installed{Version: from.version, Content: from.content}
@@ -139,6 +141,21 @@ func (j judgement) termsOf(there []operator) []terms.Bundle {
 		out = append(out, one)
 	}
 	return out
+}
+
+// asked says whether a rollout has one of the subscriptions that a bundle serves go back to it.
+func asked(subs map[string]subscription, b events.PlannedBundle) bool {
+	return slices.ContainsFunc(b.Subscriptions, func(name string) bool {
+		s, there := subs[name]
+		return there && s.goesBackTo == b.CSV && s.Package == b.Package
+	})
+}
+
+// subscription is one of the plan's namespace.
+type subscription struct {
+	events.SubscriptionSpec
+
+	goesBackTo string // CSV that a rollout has it go back to; "" for none
 }
 
 // operator is one that is installed in the plan's namespace.
@@ -162,17 +179,17 @@ func predecessor(there []operator, b events.PlannedBundle) *operator {
 }
 
 // subscriptions are those of the namespace, by name.
-func (j judgement) subscriptions(ctx context.Context) (map[string]events.SubscriptionSpec, error) {
-	rows, err := j.tx.Query(ctx, `select name, spec from installer.subscriptions where tenant = $1 and cluster = $2
-		and namespace = $3`, j.scope.Tenant, j.scope.Cluster, j.scope.Namespace)
+func (j judgement) subscriptions(ctx context.Context) (map[string]subscription, error) {
+	rows, err := j.tx.Query(ctx, `select name, spec, goes_back_to from installer.subscriptions where tenant = $1
+		and cluster = $2 and namespace = $3`, j.scope.Tenant, j.scope.Cluster, j.scope.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]events.SubscriptionSpec{}
-	var name string
+	out := map[string]subscription{}
+	var name, back string
 	var spec events.SubscriptionSpec
-	_, err = pgx.ForEachRow(rows, []any{&name, &spec}, func() error {
-		out[name] = spec
+	_, err = pgx.ForEachRow(rows, []any{&name, &spec, &back}, func() error {
+		out[name] = subscription{spec, back}
 		spec = events.SubscriptionSpec{}
 		return nil
 	})

@@ -238,6 +238,36 @@ func TestGrantsFollowIntents(t *testing.T) {
 	}
 }
 
+// TestGrantsGoBackAsAsked: a plan that goes back gets a grant without a person's approval only where a rollout in the
+// log asks for just that: what the plan says of itself is no reason (ADR 0081).
+func TestGrantsGoBackAsAsked(t *testing.T) {
+	t.Parallel()
+	d := newFixture(t, friday)
+	p := ofGauge("1.0.1", d.keep(gauge("1.0.1", `"get"`)))
+	p.Bundles[0].Reason, p.Bundles[0].Subscriptions = events.ReasonRollback, []string{"tidegauge"}
+	d.publishPlan(p)
+	d.wantRefused("nobody asked", events.ApprovalDiffers, "Rollback")
+	placed := events.SubscriptionPlaced{
+		Cluster: "east", Namespace: "ns", Name: "tidegauge", Owner: "tidegauge", Rollout: 3,
+		Spec:     events.SubscriptionSpec{Package: "tidegauge", Catalog: "harbour", Approval: "Automatic"},
+		Rollback: events.SubscriptionRollback{From: "tidegauge.v1.0.2", To: "tidegauge.v1.0.0"},
+	}
+	d.fold("east/ns/tidegauge", placed)
+	d.wantRefused("further than asked", events.ApprovalDiffers, "Rollback")
+	placed.Rollback.To = "tidegauge.v1.0.1"
+	d.fold("east/ns/tidegauge", placed)
+	if !d.granted() {
+		t.Error("it is refused although a rollout asks for it")
+	}
+	placed.Spec.Approval = "Manual"
+	d.fold("east/ns/tidegauge", placed)
+	d.wantRefused("with a person's approval", events.ApprovalDiffers, "Manual")
+	d.fold("east/ns/tidegauge", events.SubscriptionChanged{Spec: events.SubscriptionSpec{
+		Package: "tidegauge", Catalog: "harbour", Approval: "Automatic",
+	}})
+	d.wantRefused("not asked any more", events.ApprovalDiffers, "Rollback")
+}
+
 // TestGrantsNeedAllowances: a bundle that gives the cluster away gets no grant without an administrator's word for
 // exactly this, whatever the resolver says of it, also where only the document brings it (ADR 0034).
 func TestGrantsNeedAllowances(t *testing.T) {

@@ -172,34 +172,36 @@ func (f folder) groupDeleted(
 func (f folder) subscriptionCreated(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionCreated,
 ) error {
-	return f.putSubscription(ctx, tx, e, p.Spec)
+	return f.putSubscription(ctx, tx, e, p.Spec, "")
 }
 
 func (f folder) subscriptionGenerated(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionGenerated,
 ) error {
-	return f.putSubscription(ctx, tx, e, p.Spec)
+	return f.putSubscription(ctx, tx, e, p.Spec, "")
 }
 
 func (f folder) subscriptionChanged(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionChanged,
 ) error {
-	return f.putSubscription(ctx, tx, e, p.Spec)
+	return f.putSubscription(ctx, tx, e, p.Spec, "")
 }
 
 // putSubscription keeps the spec of a subscription. It touches a scope only where that is shown or configures something
-// there: a plan carries the configuration that it was proposed with.
+// there: a plan carries the configuration that it was proposed with. goesBackTo is the CSV that a rollout has it go
+// back to; "" for none.
 func (f folder) putSubscription(
-	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, spec events.SubscriptionSpec,
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, spec events.SubscriptionSpec, goesBackTo string,
 ) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err
 	}
-	if _, err = tx.Exec(ctx, `insert into installer.subscriptions (tenant, cluster, namespace, name, config, spec)
-		values ($1, $2, $3, $4, $5, $6)
-		on conflict (tenant, cluster, namespace, name) do update set config = excluded.config, spec = excluded.spec`,
-		e.Tenant, s.cluster, s.namespace, s.name, spec.Config, spec); err != nil {
+	if _, err = tx.Exec(ctx, `insert into installer.subscriptions (tenant, cluster, namespace, name, config, spec,
+		  goes_back_to) values ($1, $2, $3, $4, $5, $6, $7)
+		on conflict (tenant, cluster, namespace, name) do update set config = excluded.config, spec = excluded.spec,
+		goes_back_to = excluded.goes_back_to`,
+		e.Tenant, s.cluster, s.namespace, s.name, spec.Config, spec, goesBackTo); err != nil {
 		return err
 	}
 	if err := f.markPlanned(ctx, tx, e, s.cluster, s.namespace); err != nil {

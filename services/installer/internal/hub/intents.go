@@ -117,5 +117,5 @@ func (f intentFolds) groupPlaced(
 func (f intentFolds) subscriptionPlaced(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.SubscriptionPlaced,
 ) error {
-	return f.putSubscription(ctx, tx, e, p.Spec)
+	return f.putSubscription(ctx, tx, e, p.Spec, p.Rollback.To)
 }

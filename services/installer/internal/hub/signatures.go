@@ -75,7 +75,7 @@ func (j judgement) named(b events.PlannedBundle) string {
 // catalogsOf are the subjects of the catalogs that a bundle is to be of: of a name, the catalog of the namespace that
 // goes with it, else the hub's (R-CAT-85).
 func (j judgement) catalogsOf(
-	b events.PlannedBundle, subs map[string]events.SubscriptionSpec, there map[string]signer,
+	b events.PlannedBundle, subs map[string]subscription, there map[string]signer,
 ) []string {
 	out := []string{j.named(b)}
 	for _, s := range subs {

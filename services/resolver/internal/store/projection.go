@@ -108,7 +108,7 @@ func fleets(t map[events.Type]handler, f *fleetstore.Folds) {
 		events.RolloutClusterSettled{}, events.RolloutWavePassed{}, events.RolloutHalted{}, events.RolloutEnded{},
 		events.RolloutPaused{}, events.RolloutResumed{}, events.RolloutPromoted{}, events.RolloutClusterSkipped{},
 		events.RolloutClusterRetried{}, events.RolloutAborted{}, events.RolloutGatesDue{},
-		events.RolloutGateEvaluated{}, events.RolloutGateOverridden{})
+		events.RolloutGateEvaluated{}, events.RolloutGateOverridden{}, events.RolloutRollbackRequested{})
 	also(t, f.Subscription, events.SubscriptionCreated{}, events.SubscriptionChanged{}, events.SubscriptionDeleted{})
 	also(t, f.Released, events.SubscriptionReleased{}, events.SubscriptionRemoved{})
 	also(t, f.Clusters, events.ClusterRegistered{}, events.ClusterLabelsChanged{}, events.ClusterTaintsChanged{},

@@ -303,7 +303,7 @@ func (r *Root) ambiguous(g *Graph, s *joinedChannel) Fault {
 // (R-GRA-9, RESOLVER-NOTES 2.4). An installed CSV without version counts as 0.0.0. An entry may follow itself by
 // its range; it is there already then, and nothing is planned. What a rollback left is none.
 func (r *Root) takes(e *offer.Entry) bool {
-	if e.Name == r.Sub.Rollback.From {
+	if e.Name == r.Sub.Rollback.From || slices.Contains(r.Sub.Avoids, e.Name) {
 		return false
 	}
 	if r.Installed == nil || e.Replaces == r.Installed.CSV || slices.Contains(e.Skips, r.Installed.CSV) {

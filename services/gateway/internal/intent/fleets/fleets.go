@@ -28,6 +28,7 @@ var aggregate = unit.Aggregate[fleetsubscription.State, fleetsubscription.Comman
 type Service struct {
 	Units    *unit.Runner
 	Resolver resolverclient.Client
+	Rollouts Rollouts
 }
 
 // Set makes a fleet subscription, or replaces all of it.

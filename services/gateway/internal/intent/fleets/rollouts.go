@@ -102,13 +102,20 @@ func (s *Service) decideFor(
 		return fleetmodel.Rollout{}, err
 	}
 	return s.decide(ctx, who, of, func(ctx context.Context, u *unit.Work, now rollout.State) (rollout.Command, error) {
-		comes, err := rollout.Decide(now, command(""))
-		if err != nil || len(comes) == 0 {
-			return command(""), err
-		}
-		commitment, err := bodies.Commit(ctx, u, store.KindPlanReason, []byte(said), "")
-		return command(commitment), err
+		return withReason(ctx, u, now, said, command)
 	})
+}
+
+// withReason is a command with the commitment to what was said, which is stored where the command leads to an event.
+func withReason(ctx context.Context, u *unit.Work, now rollout.State, said string,
+	command func(reason string) rollout.Command,
+) (rollout.Command, error) {
+	comes, err := rollout.Decide(now, command(""))
+	if err != nil || len(comes) == 0 {
+		return command(""), err
+	}
+	commitment, err := bodies.Commit(ctx, u, store.KindPlanReason, []byte(said), "")
+	return command(commitment), err
 }
 
 type decider func(ctx context.Context, u *unit.Work, now rollout.State) (rollout.Command, error)
@@ -120,16 +127,28 @@ func always(c rollout.Command) decider {
 func (s *Service) decide(
 	ctx context.Context, who model.Caller, of Rollout, command decider,
 ) (fleetmodel.Rollout, error) {
-	out, position, err := unit.Write(ctx, s.Units, who, span,
-		func(ctx context.Context, u *unit.Work) (unit.Decision[fleetmodel.RolloutState], error) {
-			return unit.Decide(ctx, u, rollouts, fleetmodel.RolloutSubject(of.FleetSubscription, of.Number),
-				fleetmodel.RolloutState{}, func(now fleetmodel.RolloutState) (rollout.Command, error) {
-					if now.Phase == "" {
-						return nil, fleetsubscription.NoRollout(of.FleetSubscription, of.Number)
-					}
-					return command(ctx, u, now.State)
-				})
+	return s.write(ctx, who, func(ctx context.Context, u *unit.Work) (unit.Decision[fleetmodel.RolloutState], error) {
+		return decideIn(ctx, u, of, command)
+	})
+}
+
+// decideIn is decide in a unit of work.
+func decideIn(
+	ctx context.Context, u *unit.Work, of Rollout, command decider,
+) (unit.Decision[fleetmodel.RolloutState], error) {
+	return unit.Decide(ctx, u, rollouts, fleetmodel.RolloutSubject(of.FleetSubscription, of.Number),
+		fleetmodel.RolloutState{}, func(now fleetmodel.RolloutState) (rollout.Command, error) {
+			if now.Phase == "" {
+				return nil, fleetsubscription.NoRollout(of.FleetSubscription, of.Number)
+			}
+			return command(ctx, u, now.State)
 		})
+}
+
+func (s *Service) write(ctx context.Context, who model.Caller,
+	do func(ctx context.Context, u *unit.Work) (unit.Decision[fleetmodel.RolloutState], error),
+) (fleetmodel.Rollout, error) {
+	out, position, err := unit.Write(ctx, s.Units, who, span, do)
 	if err != nil {
 		return fleetmodel.Rollout{}, err
 	}

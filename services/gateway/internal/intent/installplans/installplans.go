@@ -15,6 +15,7 @@ import (
 	"github.com/chandler-fleet/chandler/services/gateway/internal/intent/unit"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/store"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
+	"github.com/chandler-fleet/chandler/services/gateway/model/fleetmodel"
 )
 
 var aggregate = unit.Aggregate[model.PlanState, installplan.Command]{
@@ -116,7 +117,11 @@ var asked = unit.Aggregate[request, struct{}]{
 		case events.SubscriptionCreated, events.SubscriptionChanged, events.SubscriptionRollbackRequested:
 			return request{by: r.Actor}, nil
 		case events.SubscriptionPlaced:
-			return request{fleet: p.Owner}, nil
+			r := request{fleet: p.Owner}
+			if p.Rollback.To != "" {
+				r.rollout = p.Rollout
+			}
+			return r, nil
 		default:
 			return last, nil
 		}
@@ -124,7 +129,11 @@ var asked = unit.Aggregate[request, struct{}]{
 }
 
 // request is who asks for a subscription: a person, or the fleet subscription that places it.
-type request struct{ by, fleet string }
+type request struct {
+	by, fleet string
+	// rollout is the number of the rollout that places it, where that goes back; else 0.
+	rollout int
+}
 
 // askedFleet is the person who has set a fleet subscription last.
 var askedFleet = unit.Aggregate[string, struct{}]{
@@ -137,12 +146,45 @@ var askedFleet = unit.Aggregate[string, struct{}]{
 	},
 }
 
+// askedBack is who had a rollout taken back, and the number of the rollout that a rollout takes back.
+var askedBack = unit.Aggregate[back, struct{}]{
+	Kind: events.KindRollout,
+	Evolve: func(last back, r eventlog.Recorded) (back, error) {
+		switch p := r.Payload.(type) {
+		case events.RolloutStarted:
+			last.of = p.Rollback.Of
+		case events.RolloutRollbackRequested:
+			last.by = r.Actor
+		}
+		return last, nil
+	},
+}
+
+type back struct {
+	of int
+	by string
+}
+
+// rollbackRequester is the person who asked for what a rollout does that takes back another one.
+func rollbackRequester(ctx context.Context, u *unit.Work, fleet string, number int) (string, error) {
+	does, _, err := unit.LoadLast(ctx, u, askedBack, fleetmodel.RolloutSubject(fleet, number), back{})
+	if err != nil {
+		return "", err
+	}
+	of, _, err := unit.LoadLast(ctx, u, askedBack, fleetmodel.RolloutSubject(fleet, does.of), back{})
+	return of.by, err
+}
+
 // requester is the person who asks for a subscription, and in which words. A fleet subscription that was deleted
 // meanwhile has asked all the same.
 func requester(ctx context.Context, u *unit.Work, key string) (person, what string, err error) {
 	r, _, err := unit.Load(ctx, u, asked, key, request{})
 	if err != nil || r.fleet == "" {
 		return r.by, "subscription " + key, err
+	}
+	if r.rollout != 0 {
+		person, err = rollbackRequester(ctx, u, r.fleet, r.rollout)
+		return person, "rollback of fleet subscription " + r.fleet, err
 	}
 	person, _, err = unit.LoadLast(ctx, u, askedFleet, r.fleet, "")
 	return person, "fleet subscription " + r.fleet, err

@@ -23,7 +23,7 @@ const (
 
 // Projection folds the events of fleet subscriptions and rollouts.
 func Projection() projection.Projection {
-	return readmodel.Projection(Name, 2, []string{subscriptions, rollouts, clusters},
+	return readmodel.Projection(Name, 3, []string{subscriptions, rollouts, clusters},
 		append(readmodel.OnAll(events.KindRollout, rolloutEvent), readmodel.On(set), readmodel.On(deleted))...)
 }
 
@@ -39,23 +39,27 @@ func deleted(ctx context.Context, f readmodel.Fold, _ events.FleetSubscriptionDe
 	return f.Exec(ctx, `delete from `+f.Table(subscriptions)+` where tenant = $1 and name = $2`, f.Tenant, f.Subject)
 }
 
-// rolloutEvent also keeps who left a cluster out, and the commitment to what they said, until it is tried again.
+// rolloutEvent also keeps who left a cluster out until it is tried again, and who had a rollout taken back, with the
+// commitments to what they said.
 func rolloutEvent(ctx context.Context, f readmodel.Fold) error {
 	if err := rolloutstore.Fold(ctx, f.Tx, f.Tables.Schema(), f.Recorded); err != nil {
 		return err
 	}
+	fleet, number, err := rolloutstore.Subject(f.Subject)
+	if err != nil {
+		return err
+	}
 	var cluster, words, by string
 	switch e := f.Payload.(type) {
+	case events.RolloutRollbackRequested:
+		return f.Exec(ctx, `update `+f.Table(rollouts)+` set rollback_words = $4, rollback_by = $5
+			where tenant = $1 and fleet = $2 and number = $3`, f.Tenant, fleet, number, e.Reason, f.Actor)
 	case events.RolloutClusterSkipped:
 		cluster, words, by = e.Cluster, e.Reason, f.Actor
 	case events.RolloutClusterRetried:
 		cluster = e.Cluster
 	default:
 		return nil
-	}
-	fleet, number, err := rolloutstore.Subject(f.Subject)
-	if err != nil {
-		return err
 	}
 	return f.Exec(ctx, `update `+f.Table(clusters)+` set words = $5, skipped_by = $6
 		where tenant = $1 and fleet = $2 and number = $3 and cluster = $4`, f.Tenant, fleet, number, cluster, words, by)

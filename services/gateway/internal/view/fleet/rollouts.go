@@ -11,6 +11,7 @@ import (
 	"github.com/chandler-fleet/chandler/libs/events"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 	"github.com/chandler-fleet/chandler/libs/fleet/rolloutstore"
+	"github.com/chandler-fleet/chandler/libs/pg"
 	"github.com/chandler-fleet/chandler/services/gateway/fleetsubscription"
 	"github.com/chandler-fleet/chandler/services/gateway/internal/view/readmodel"
 	"github.com/chandler-fleet/chandler/services/gateway/model"
@@ -20,7 +21,7 @@ import (
 // rolloutColumns leave out which clusters are in each wave and have which override: of a list nobody asks for them,
 // and there may be thousands.
 const rolloutColumns = `select r.fleet, r.number, r.stream_version, r.phase, r.reason, r.wave, r.passed, r.promoted,
-	r.gates, r.started_at, r.changed_at, (r.started - 'waves' - 'overrides' - 'conflicts') || jsonb_build_object('waves', coalesce((select
+	r.gates, r.rollback_to, r.rollback_by, r.rollback_words, r.started_at, r.changed_at, (r.started - 'waves' - 'overrides' - 'conflicts') || jsonb_build_object('waves', coalesce((select
 		jsonb_agg(w.one - 'clusters' order by w.i) from jsonb_array_elements(r.started -> 'waves') with ordinality w(one, i)),
 		'[]')) as started
 	from rollouts r`
@@ -35,6 +36,9 @@ type rolloutRow struct {
 	Passed        int
 	Promoted      bool
 	Gates         rollout.Gates
+	RollbackTo    int
+	RollbackBy    string
+	RollbackWords string
 	StartedAt     time.Time
 	ChangedAt     time.Time
 	Started       events.RolloutStarted
@@ -43,13 +47,16 @@ type rolloutRow struct {
 func (r rolloutRow) state() rollout.State {
 	return rollout.State{
 		Started: r.Started, Phase: rollout.Phase(r.Phase), Reason: r.Reason, Wave: r.Wave, Passed: r.Passed,
-		Promoted: r.Promoted, Gates: r.Gates,
+		Promoted: r.Promoted, Gates: r.Gates, RolledBackTo: r.RollbackTo,
 	}
 }
 
 // dated adds what the state does not know.
 func (r rolloutRow) dated(m fleetmodel.Rollout) fleetmodel.Rollout {
 	m.StartedAt, m.UpdatedAt, m.Version = r.StartedAt, r.ChangedAt, r.StreamVersion
+	if m.RolledBack != nil {
+		m.RolledBack.By, m.RolledBack.Body = r.RollbackBy, r.RollbackWords
+	}
 	return m
 }
 
@@ -142,12 +149,41 @@ func (r *Reader) Rollout(
 			return err
 		}
 		out = x.dated(fleetmodel.WholeRollout(s))
+		if err := r.addRollbackWords(ctx, tx, who.Tenant, &out); err != nil {
+			return err
+		}
 		if err := r.addGateWords(ctx, tx, who.Tenant, &out); err != nil {
 			return err
 		}
 		return r.addWords(ctx, tx, who.Tenant, &out)
 	})
 	return out, err
+}
+
+// addRollbackWords adds what somebody said who had the rollout taken back.
+func (r *Reader) addRollbackWords(ctx context.Context, tx pgx.Tx, tenant string, out *fleetmodel.Rollout) error {
+	back := out.RolledBack
+	if back == nil {
+		return nil
+	}
+	opened, err := r.Bodies.Read(ctx, tx, tenant, back.Body)
+	if err != nil {
+		return err
+	}
+	back.Words = string(opened.Text(back.Body, model.PartReason, &back.Unreadable))
+	return nil
+}
+
+// Before returns the rollouts of a fleet subscription before one, newest first, as far as one can go back.
+func (*Reader) Before(ctx context.Context, tx pgx.Tx, tenant, fleet string, number int) ([]rollout.State, error) {
+	return rolloutstore.LoadBefore(ctx, tx, Projection().Place(), tenant, fleet, number)
+}
+
+// Newest returns the number of the newest rollout of a fleet subscription, as the read model has it; 0 for none.
+func (*Reader) Newest(ctx context.Context, q pg.Querier, tenant, fleet string) (number int, err error) {
+	err = pg.Err(q.QueryRow(ctx, `select coalesce(max(number), 0) from rollouts where tenant = $1 and fleet = $2`, tenant,
+		fleet).Scan(&number))
+	return number, err
 }
 
 // addGateWords adds what people said who overrode gates.

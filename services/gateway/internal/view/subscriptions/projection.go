@@ -67,15 +67,15 @@ const replaceIntent = ` on conflict (tenant, cluster, namespace, name) do update
 	channel = excluded.channel, catalog = excluded.catalog, catalog_namespace = excluded.catalog_namespace,
 	starting_csv = excluded.starting_csv, approval = excluded.approval, config = excluded.config,
 	updated = excluded.updated, version = excluded.version, spec_event = excluded.spec_event,
-	spec_since = excluded.spec_since, rollback_from = '', rollback_to = ''`
+	spec_since = excluded.spec_since`
 
 // placed makes the subscription where there is none, and replaces its intent otherwise.
 func placed(ctx context.Context, f readmodel.Fold, p events.SubscriptionPlaced) error {
 	if err := insert(ctx, f, p.Spec, false, replaceIntent); err != nil {
 		return err
 	}
-	return update(ctx, f, `owner = $5, target = $6`, p.Owner,
-		model.TargetOf(p.Target, p.Rollout))
+	return update(ctx, f, `owner = $5, target = $6, rollback_from = $7, rollback_to = $8`, p.Owner,
+		model.TargetOf(p.Target, p.Rollout), p.Rollback.From, p.Rollback.To)
 }
 
 // released leaves the target: it holds until somebody changes the subscription.

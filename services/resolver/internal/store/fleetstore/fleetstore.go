@@ -255,6 +255,11 @@ func loadRollout(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	if s.Last, err = rolloutstore.Load(ctx, tx, schema, s.Tenant, s.Name, number); err != nil {
 		return err
 	}
+	if s.TakenBack() {
+		if s.Before, err = rolloutstore.LoadBefore(ctx, tx, schema, s.Tenant, s.Name, number); err != nil {
+			return err
+		}
+	}
 	rows, err := tx.Query(ctx, `select d.cluster, d.directive, d.outcome, d.reason, d.content, d.cause
 		from resolver.directives d join resolver.rollout_clusters c on c.tenant = d.tenant and c.fleet = d.fleet
 		  and c.number = d.number and c.cluster = d.cluster and c.directive = d.directive
@@ -308,15 +313,17 @@ func loadTries(ctx context.Context, tx pgx.Tx, s *fleet.State) error {
 	}); err != nil {
 		return err
 	}
-	rows, err = tx.Query(ctx, `select distinct on (cluster) cluster, number, outcome from resolver.rollout_clusters
+	rows, err = tx.Query(ctx, `select distinct on (cluster) cluster, number, outcome, attempt > 0
+		from resolver.rollout_clusters
 		where tenant = $1 and fleet = $2 order by cluster, number desc`, s.Tenant, s.Name)
 	if err != nil {
 		return err
 	}
 	var cluster, outcome string
-	_, err = pgx.ForEachRow(rows, []any{&cluster, &number, &outcome}, func() error {
+	var asked bool
+	_, err = pgx.ForEachRow(rows, []any{&cluster, &number, &outcome, &asked}, func() error {
 		one := rollouts[number]
-		one.Outcome, one.Override = outcome, override.Of(frozen[number], cluster).Key()
+		one.Outcome, one.Asked, one.Choice = outcome, asked, override.Of(frozen[number], cluster)
 		clusters[cluster] = one
 		return nil
 	})
@@ -373,6 +380,9 @@ func (w writer) rollout(ctx context.Context, list []events.Payload) error {
 	started, version := w.s.Last.Started, w.s.LastVersion
 	if first, begins := list[0].(events.RolloutStarted); begins {
 		started, version = first, 0
+		if err := w.begins(ctx); err != nil {
+			return err
+		}
 		if err := w.keep(ctx, started); err != nil {
 			return err
 		}
@@ -399,17 +409,36 @@ func (w writer) rollout(ctx context.Context, list []events.Payload) error {
 	return nil
 }
 
-// keep keeps what a rollout brings in the catalog, for as long as a subscription follows it.
-func (w writer) keep(ctx context.Context, p events.RolloutStarted) error {
-	const prefix = "rollout "
-	holder := prefix + w.s.Name + "/" + strconv.Itoa(p.Number)
-	if err := exec(ctx, w.tx, `delete from resolver.content_references r where tenant = $1
-		and holder like $2 || '%' and holder <> $3 and not exists (select from resolver.subscriptions s
-		  where s.tenant = $1 and $4 || (s.target ->> 'rollout') = r.holder)
-		and holder <> $5`, w.s.Tenant, prefix+w.s.Name+"/", holder, prefix,
-		prefix+w.s.Name+"/"+strconv.Itoa(p.Number-1)); err != nil {
+// begins refuses to begin a rollout where somebody has said something of the one before that the decision has not seen:
+// who asks for a rollback asks it of the newest one.
+func (w writer) begins(ctx context.Context) error {
+	if err := rolloutstore.HoldNewest(ctx, w.tx, w.s.Tenant, w.s.Name); err != nil || w.s.LastVersion == 0 {
 		return err
 	}
+	before := w.s.Name + "/" + strconv.Itoa(w.s.Last.Started.Number)
+	head, err := w.log.Latest(ctx, w.tx, w.s.Tenant, events.KindRollout, before)
+	if err == nil && head.Version != w.s.LastVersion {
+		err = errs.New(errs.Conflict, "rollout %s went on meanwhile", before)
+	}
+	return err
+}
+
+// keep keeps what a rollout brings in the catalog, for as long as a subscription follows it, and for as long as one can
+// go back to it.
+func (w writer) keep(ctx context.Context, p events.RolloutStarted) error {
+	const prefix = "rollout "
+	of := prefix + w.s.Name + "/"
+	kept := make([]string, 0, rollout.MaxBack+1)
+	for n := p.Number; n >= max(1, p.Number-rollout.MaxBack); n-- {
+		kept = append(kept, of+strconv.Itoa(n))
+	}
+	if err := exec(ctx, w.tx, `delete from resolver.content_references r where tenant = $1
+		and holder like $2 || '%' and not holder = any ($3) and not exists (select from resolver.subscriptions s
+		  where s.tenant = $1 and $4 || (s.target ->> 'rollout') = r.holder)`,
+		w.s.Tenant, of, kept, prefix); err != nil {
+		return err
+	}
+	holder := of + strconv.Itoa(p.Number)
 	for kind, digest := range map[string]string{w.in.Content: p.Target.Content, w.in.Package: p.Target.Document} {
 		if err := exec(ctx, w.tx, w.in.Refer, w.s.Tenant, kind, holder, []string{digest}); err != nil {
 			return err

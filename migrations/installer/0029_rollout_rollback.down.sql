@@ -1,0 +1,1 @@
+alter table installer.subscriptions drop column goes_back_to;

@@ -1,0 +1,1 @@
+alter table resolver.rollouts drop column rollback_to;
