@@ -354,7 +354,9 @@ const (
 
 // Defines values for FleetSubscriptionSpecDeletionPolicy.
 const (
-	FleetSubscriptionSpecDeletionPolicyOrphan FleetSubscriptionSpecDeletionPolicy = "Orphan"
+	FleetSubscriptionSpecDeletionPolicyKeepCRDs FleetSubscriptionSpecDeletionPolicy = "KeepCRDs"
+	FleetSubscriptionSpecDeletionPolicyOrphan   FleetSubscriptionSpecDeletionPolicy = "Orphan"
+	FleetSubscriptionSpecDeletionPolicyRemove   FleetSubscriptionSpecDeletionPolicy = "Remove"
 )
 
 // Defines values for FleetWavePromotion.
@@ -775,7 +777,9 @@ const (
 
 // Defines values for SetFleetSubscriptionDeletionPolicy.
 const (
-	SetFleetSubscriptionDeletionPolicyOrphan SetFleetSubscriptionDeletionPolicy = "Orphan"
+	SetFleetSubscriptionDeletionPolicyKeepCRDs SetFleetSubscriptionDeletionPolicy = "KeepCRDs"
+	SetFleetSubscriptionDeletionPolicyOrphan   SetFleetSubscriptionDeletionPolicy = "Orphan"
+	SetFleetSubscriptionDeletionPolicyRemove   SetFleetSubscriptionDeletionPolicy = "Remove"
 )
 
 // Defines values for SettleObstacleChoice.
@@ -3087,7 +3091,7 @@ type FleetSubscriptionSpec struct {
 	// Config OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables.
 	Config json.RawMessage `json:"config,omitempty"`
 
-	// DeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+	// DeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner. KeepCRDs: the operator is uninstalled, its custom resource definitions and their objects stay. Remove: it is uninstalled with its definitions, and all objects of theirs are deleted. Values other than Orphan need the right to uninstall operators everywhere
 	DeletionPolicy FleetSubscriptionSpecDeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// Namespace Of the subscription on each cluster; a DNS-1123 label
@@ -3115,7 +3119,7 @@ type FleetSubscriptionSpec struct {
 // FleetSubscriptionSpecApproval Of the subscriptions on the clusters; Automatic without it
 type FleetSubscriptionSpecApproval string
 
-// FleetSubscriptionSpecDeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+// FleetSubscriptionSpecDeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner. KeepCRDs: the operator is uninstalled, its custom resource definitions and their objects stay. Remove: it is uninstalled with its definitions, and all objects of theirs are deleted. Values other than Orphan need the right to uninstall operators everywhere
 type FleetSubscriptionSpecDeletionPolicy string
 
 // FleetSummary defines model for FleetSummary.
@@ -5449,7 +5453,7 @@ type RemedyChange struct {
 
 // Removal defines model for Removal.
 type Removal struct {
-	// By Actor who asked
+	// By Actor who asked, or the fleet subscription that a cluster left
 	By string `json:"by"`
 
 	// Class Of a block: transient, conflict or stopped
@@ -6247,7 +6251,7 @@ type SetFleetSubscription struct {
 	// Config OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables.
 	Config json.RawMessage `json:"config,omitempty"`
 
-	// DeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+	// DeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner. KeepCRDs: the operator is uninstalled, its custom resource definitions and their objects stay. Remove: it is uninstalled with its definitions, and all objects of theirs are deleted. Values other than Orphan need the right to uninstall operators everywhere
 	DeletionPolicy SetFleetSubscriptionDeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// Namespace Of the subscription on each cluster; a DNS-1123 label
@@ -6275,7 +6279,7 @@ type SetFleetSubscription struct {
 // SetFleetSubscriptionApproval Of the subscriptions on the clusters; Automatic without it
 type SetFleetSubscriptionApproval string
 
-// SetFleetSubscriptionDeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+// SetFleetSubscriptionDeletionPolicy What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner. KeepCRDs: the operator is uninstalled, its custom resource definitions and their objects stay. Remove: it is uninstalled with its definitions, and all objects of theirs are deleted. Values other than Orphan need the right to uninstall operators everywhere
 type SetFleetSubscriptionDeletionPolicy string
 
 // SetOperatorHub defines model for SetOperatorHub.

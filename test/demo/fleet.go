@@ -24,7 +24,10 @@ var coast = []scene{
 		of(rolling.stops),
 	},
 	{"Why it stopped, and where every cluster stands", of(rolling.whyStopped)},
-	{"The rollout that stopped is ended, and the publisher's next version takes its place", of(rolling.mended)},
+	{
+		"The rollout is taken back: the real clusters have the version before, and nobody gets the bad one",
+		of(rolling.back),
+	},
 	{"The objects in the real clusters", (*play).seen},
 }
 
@@ -177,17 +180,18 @@ func (p rolling) whyStopped(ctx context.Context) error {
 	return p.run(ctx, "fleet", "tree", fleetSubscription)
 }
 
-func (p rolling) mended(ctx context.Context) error {
-	if err := p.run(ctx, "fleet", "abort", fleetSubscription); err != nil {
-		return err
-	}
-	if err := p.release(ctx, "catalog-fixed"); err != nil {
+func (p rolling) back(ctx context.Context) error {
+	err := p.run(ctx, "fleet", "rollback", fleetSubscription, "--reason", "1.3.0 cannot be installed")
+	if err != nil {
 		return err
 	}
 	if err := p.rolledOut(ctx, 3, "Succeeded"); err != nil {
 		return err
 	}
 	if err := p.run(ctx, "fleet", "rollouts", fleetSubscription); err != nil {
+		return err
+	}
+	if err := p.run(ctx, "fleet", "status", fleetSubscription); err != nil {
 		return err
 	}
 	return p.run(ctx, "fleet", "map", fleetSubscription)

@@ -4109,10 +4109,10 @@ export interface components {
             /** @description OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables. */
             config?: unknown;
             /**
-             * @description What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+             * @description What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner. KeepCRDs: the operator is uninstalled, its custom resource definitions and their objects stay. Remove: it is uninstalled with its definitions, and all objects of theirs are deleted. Values other than Orphan need the right to uninstall operators everywhere
              * @enum {string}
              */
-            deletionPolicy?: "Orphan";
+            deletionPolicy?: "Orphan" | "KeepCRDs" | "Remove";
             /** @description Of the subscription on each cluster; a DNS-1123 label */
             namespace: string;
             /** @description Made on clusters on which the namespace has none */
@@ -6032,7 +6032,7 @@ export interface components {
             to?: string;
         };
         Removal: {
-            /** @description Actor who asked */
+            /** @description Actor who asked, or the fleet subscription that a cluster left */
             by: string;
             /** @description Of a block: transient, conflict or stopped */
             class?: string;
@@ -6735,10 +6735,10 @@ export interface components {
             /** @description OLM's spec.config: env, resources, tolerations and so on. Kept outside the event log. Who may not update fleet subscriptions reads (hidden) for the values of variables. */
             config?: unknown;
             /**
-             * @description What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner
+             * @description What becomes of clusters that leave. Orphan, the default: the subscription stays as it is, without its owner. KeepCRDs: the operator is uninstalled, its custom resource definitions and their objects stay. Remove: it is uninstalled with its definitions, and all objects of theirs are deleted. Values other than Orphan need the right to uninstall operators everywhere
              * @enum {string}
              */
-            deletionPolicy?: "Orphan";
+            deletionPolicy?: "Orphan" | "KeepCRDs" | "Remove";
             /** @description Of the subscription on each cluster; a DNS-1123 label */
             namespace: string;
             /** @description Made on clusters on which the namespace has none */
