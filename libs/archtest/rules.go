@@ -166,8 +166,8 @@ func Rules() []Rule { //nolint:funlen // one table
 		{
 			Packages: []string{"libs/fleet/rollout"}, Pure: true,
 			May: []string{
-				pureStd, "libs/errs", "libs/events", "libs/fleet/budget", "libs/installplan/window",
-				"github.com/blang/semver/v4",
+				pureStd, "libs/errs", "libs/events", "libs/fleet/budget", "libs/fleet/override",
+				"libs/installplan/window", "github.com/blang/semver/v4",
 			},
 			Why: "rollouts are decided in one place; their windows are those of plans",
 		},

@@ -132,7 +132,8 @@ func sentence(p events.Payload) string {
 		return webhookSentence(v)
 	case events.CSVPhaseChanged, events.CSVRemoved, events.CSVFlapping, events.CSVDrifted, events.CSVDriftEnded,
 		events.CSVReadinessChanged, events.OperatorConditionChanged, events.OperatorConditionOverridden,
-		events.CSVRemovalRequested, events.CSVRemovalDirected, events.CSVRemovalStarted, events.CSVRemovalBlocked, events.CSVRemovalRefused:
+		events.CSVRemovalRequested, events.CSVRemovalDirected, events.CSVRemovalStarted, events.CSVRemovalBlocked,
+		events.CSVRemovalRefused:
 		return csvSentence(v)
 	case events.ApprovalPolicySet:
 		return policySet(v.Spec)

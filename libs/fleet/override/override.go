@@ -141,8 +141,8 @@ func (r Rules) names() []string {
 	return out
 }
 
-// Freeze is what a rollout writes down of what overrides make of its clusters, by name of the override, and which are in
-// conflict.
+// Freeze is what a rollout writes down of what overrides make of its clusters, by name of the override, and which are
+// in conflict.
 func Freeze(choices map[string]Choice) (list []events.RolloutOverride, conflicts []events.RolloutConflict) {
 	for _, cluster := range slices.Sorted(maps.Keys(choices)) {
 		choice := choices[cluster]

@@ -44,7 +44,7 @@ func (s State) Dependants(csv string) []previewapi.Dependant {
 }
 
 // Standing are the installed ClusterServiceVersions of a package that nothing takes the place of, sorted.
-func (s State) Standing(packageName string) (list []string) {
+func Standing(s State, packageName string) (list []string) {
 	for _, i := range s.Installed {
 		if i.Package == packageName && !s.leaving(i) {
 			list = append(list, i.Name)
@@ -55,7 +55,7 @@ func (s State) Standing(packageName string) (list []string) {
 }
 
 // Begun says whether the cluster is at work on a plan that brings a package.
-func (s State) Begun(packageName string) bool {
+func Begun(s State, packageName string) bool {
 	return slices.ContainsFunc(s.Plans, func(p Plan) bool {
 		return p.State.Begun && p.State.Phase == installplan.Installing && slices.Contains(p.packages(), packageName)
 	})

@@ -268,7 +268,8 @@ func (s State) choice(name string, w wish) override.Choice {
 // rollout without being asked counts as one that was in none.
 func (s State) behind(name string, w wish, choice override.Choice) bool {
 	now, is := s.Placed[name]
-	has := is && len(choice.Conflict) == 0 && now.Spec == choice.Spec(w.intent.Subscription) && same(now.Target, w.target)
+	has := is && len(choice.Conflict) == 0 && now.Spec == choice.Spec(w.intent.Subscription) &&
+		same(now.Target, w.target)
 	try, was := s.Tried[name]
 	left := was && w.rolledBack && slices.Contains(s.Last.Started.Avoids, try.Target.CSV)
 	succeeded := try.Outcome == events.ClusterSucceeded

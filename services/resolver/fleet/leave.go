@@ -38,10 +38,10 @@ func (s State) Release(p Place, there decide.State) (r Release, now bool) {
 	switch {
 	case !s.Uninstalls():
 		return r, true
-	case there.Begun(s.Spec.Package):
+	case decide.Begun(there, s.Spec.Package):
 		return r, false
 	}
-	for _, csv := range there.Standing(s.Spec.Package) {
+	for _, csv := range decide.Standing(there, s.Spec.Package) {
 		if len(there.Dependants(csv)) > 0 {
 			return Release{Place: p, Kept: events.KeptRequired}, true
 		}

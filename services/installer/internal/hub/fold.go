@@ -213,16 +213,6 @@ func (f folder) putSubscription(
 func (f folder) subscriptionDeleted(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.SubscriptionDeleted,
 ) error {
-	return f.subscriptionEnded(ctx, tx, e)
-}
-
-func (f folder) subscriptionRemoved(
-	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.SubscriptionRemoved,
-) error {
-	return f.subscriptionEnded(ctx, tx, e)
-}
-
-func (f folder) subscriptionEnded(ctx context.Context, tx pgx.Tx, e eventlog.Recorded) error {
 	s, err := parseSubject(e.Envelope.Subject)
 	if err != nil {
 		return err

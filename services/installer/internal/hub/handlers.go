@@ -32,7 +32,6 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, f.subscriptionChanged)
 	bus.On(h, intents.subscriptionPlaced)
 	bus.On(h, f.subscriptionDeleted)
-	bus.On(h, f.subscriptionRemoved)
 	bus.On(h, f.subscriptionMetadataChanged)
 	bus.On(h, f.resolutionFailed)
 	bus.On(h, f.resolutionSucceeded)
@@ -54,7 +53,9 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, overrides.overridden)
 	bus.On(h, overrides.overridesRemoved)
 	bus.On(h, f.removalRequested)
-	bus.On(h, f.removalDirected)
+	leaving := leavingFolds{f}
+	bus.On(h, leaving.subscriptionRemoved)
+	bus.On(h, leaving.removalDirected)
 	bus.On(h, f.removalRefused)
 	bus.On(h, f.effectsStopped)
 	bus.On(h, f.effectsResumed)

@@ -36,11 +36,19 @@ func (f folder) removalRequested(
 	return f.mark(ctx, tx, bus.Interactive, e, s.cluster, s.namespace)
 }
 
-// removalDirected keeps what a fleet subscription asks for, as if a person had.
-func (f folder) removalDirected(
+// leavingFolds are what fleet subscriptions do where clusters leave them, as if a person had.
+type leavingFolds struct{ folder }
+
+func (l leavingFolds) subscriptionRemoved(
+	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, _ events.SubscriptionRemoved,
+) error {
+	return l.subscriptionDeleted(ctx, tx, e, events.SubscriptionDeleted{})
+}
+
+func (l leavingFolds) removalDirected(
 	ctx context.Context, tx pgx.Tx, e eventlog.Recorded, p events.CSVRemovalDirected,
 ) error {
-	return f.removalRequested(ctx, tx, e, p.Request())
+	return l.removalRequested(ctx, tx, e, p.Request())
 }
 
 func (f folder) removalRefused(
