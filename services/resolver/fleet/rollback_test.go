@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chandler-fleet/chandler/libs/events"
+	"github.com/chandler-fleet/chandler/libs/fleet/override"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 	"github.com/chandler-fleet/chandler/services/resolver/fleet"
 )
@@ -107,6 +108,57 @@ func TestConfigurationIsTakenBack(t *testing.T) {
 	s.Version++
 	if s.RolledBack(target("1.0.0")) {
 		t.Error("it holds although the fleet subscription was set again")
+	}
+}
+
+// TestOverridesAreTakenBack: a cluster goes back to the configuration that it had with what it goes back to, that of an
+// override included, and is not asked for today's until the fleet subscription is set again; who approves is said now.
+func TestOverridesAreTakenBack(t *testing.T) {
+	t.Parallel()
+	s := gone()
+	s.Spec.Approval = "Automatic"
+	over := func(config string) []events.RolloutOverride {
+		return []events.RolloutOverride{
+			{Name: "edge", Clusters: []string{"east-1"}, Config: config, Approval: "Automatic"},
+		}
+	}
+	s.Before[0].Started.Overrides, s.Before[0].Started.Version = over("c1:before"), 2
+	s.Last.Started.Overrides = over("c1:bad")
+	s.Spec.Overrides = []events.FleetOverride{
+		{Name: "edge", Clusters: []string{"east-1"}, Config: "c1:bad", MergedConfig: "c1:bad", Approval: "Manual"},
+	}
+	got, _, err := s.Begin([]string{"east-1", "east-2"}, target("1.1.0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := fleet.Ask(got, "east-1")
+	if got.IntentVersion != 2 || asked.Spec.Config != "c1:before" || asked.Spec.Approval != "Manual" {
+		t.Fatalf("asked is %+v of version %d", asked.Spec, got.IntentVersion)
+	}
+	s.Last, s.Before = rollout.State{Phase: rollout.Succeeded, Started: got}, nil
+	s.Placed = map[string]fleet.Placed{"east-1": {Spec: asked.Spec, Target: asked.Target}}
+	s.Tried = map[string]fleet.Try{"east-1": {
+		Stream: s.Stream, Version: s.Version, Target: got.Target, Asked: true, Outcome: events.ClusterSucceeded,
+		Choice: override.Of(got, "east-1"),
+	}}
+	if _, begins, err := s.Begin([]string{"east-1"}, target("1.1.0")); err != nil || begins {
+		t.Errorf("begins anew: %v, %v", begins, err)
+	}
+	s.Version++
+	if r, _, _ := s.Begin([]string{"east-1"}, target("1.1.0")); fleet.Ask(r, "east-1").Spec.Config != "c1:bad" {
+		t.Errorf("set again it asks for %+v", r)
+	}
+
+	// A change of nothing but an override is a change of its own.
+	s = gone()
+	s.Last.Started.Target = target("1.0.0")
+	s.Before[0].Started.Waves = []events.RolloutWave{{Name: "all", Clusters: []string{"east-1"}}}
+	s.Last.Started.Waves = s.Before[0].Started.Waves
+	s.Last.Started.Overrides = over("c1:bad")
+	s.Spec.Overrides = []events.FleetOverride{{Name: "edge", Clusters: []string{"east-1"}, MergedConfig: "c1:bad"}}
+	got, begins, err := s.Begin([]string{"east-1"}, target("1.0.0"))
+	if err != nil || !begins || got.Change != events.ChangeRollback || len(got.Overrides) != 0 || got.IntentVersion == 0 {
+		t.Errorf("%v, %v, %+v", begins, err, got)
 	}
 }
 
