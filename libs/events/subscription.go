@@ -141,7 +141,7 @@ type ResolutionSucceeded struct {
 	Outcome   string `json:"outcome"` // Planned, AtLatestKnown
 	CSV       string `json:"csv"`     // what the subscription moves to or has
 	Plan      string `json:"plan,omitempty"`
-	// Content is the digest of what is installed, where a rollout asks for it.
+	// Content is the digest of what runs, where a rollout asks for it; none while the operator does not run.
 	Content string `json:"content,omitempty"`
 }
 

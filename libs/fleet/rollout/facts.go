@@ -50,6 +50,8 @@ func (s Seen) With(target events.RolloutTarget, f Fact) Seen {
 	case events.ResolutionSucceeded:
 		switch {
 		case p.Outcome != atLatestKnown:
+		case s.Outcome == events.ClusterFailed: // that something is there does not say that it runs
+		case p.CSV == target.CSV && p.Content == "": // it is there, and does not run
 		case p.CSV == target.CSV: // it was there already, and says so because it was asked
 			s.Outcome, s.Reason, s.Content, s.Cause = events.ClusterSucceeded, "", p.Content, f.ID
 		default:

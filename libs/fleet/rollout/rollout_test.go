@@ -334,6 +334,13 @@ func TestFacts(t *testing.T) {
 			events.ResolutionFailed{Reason: "ConstraintsNotSatisfiable"},
 			rollout.Seen{Outcome: "Failed", Reason: "ConstraintsNotSatisfiable", Cause: "e"},
 		},
+		"was there before, and runs": {
+			"a/1", events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: "gauge.v2", Content: target},
+			rollout.Seen{Outcome: "Succeeded", Content: target, Cause: "e"},
+		},
+		"is there, and does not run": {
+			"a/1", events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: "gauge.v2"}, rollout.Seen{},
+		},
 		"cannot be resolved now": {"a/1", events.ResolutionFailed{Reason: "ErrorPreventedResolution"}, rollout.Seen{}},
 		"the one before goes":    {"a/1", events.CSVRemoved{Reason: "Replaced"}, rollout.Seen{}},
 		"goes": {
@@ -352,6 +359,31 @@ func TestFacts(t *testing.T) {
 				t.Errorf("seen (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestFailureStands: an operator that failed is there as well; that the resolver has nothing to do about it is no success,
+// in whichever order both come.
+func TestFailureStands(t *testing.T) {
+	t.Parallel()
+	to := story().Target
+	seen := rollout.Seen{Directive: "a/1"}
+	for _, p := range []events.Payload{
+		events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: to.CSV},
+		events.InstallPlanFailed{Reason: "Invalid"},
+		events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: to.CSV},
+		events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: to.CSV, Content: target},
+	} {
+		seen = seen.With(to, rollout.Fact{ID: "e", Correlation: "a/1", Payload: p})
+	}
+	if seen.Outcome != events.ClusterFailed || seen.Reason != "Invalid" {
+		t.Errorf("seen is %+v", seen)
+	}
+	seen = seen.With(to, rollout.Fact{ID: "e", Correlation: "a/1", Payload: events.CSVPhaseChanged{
+		Name: to.CSV, Phase: "Succeeded", Content: target,
+	}})
+	if seen.Outcome != events.ClusterSucceeded {
+		t.Errorf("it runs after all: %+v", seen)
 	}
 }
 

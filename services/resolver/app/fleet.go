@@ -154,7 +154,7 @@ func (c *fleetController) decide(ctx context.Context, s fleet.State) (made fleet
 	}
 	places, held := s.Leave(s.Leaving(members), c.now())
 	made.Held = held
-	at := ""
+	var at string
 	if made.Release, at, err = c.release(ctx, s, places); err != nil || len(made.Release) > 0 || s.Deleted {
 		made.Waits = at
 		return made, err

@@ -262,7 +262,12 @@ func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 		if sub == nil {
 			continue
 		}
-		if now.Directive = sub.directive(); sub.Outcome.same(now) {
+		now.Directive = sub.directive()
+		content := s.running(now)
+		if now.Kind == OutcomeAtLatestKnown && content == "" {
+			now.Directive = "" // what does not run answers no rollout: it is answered when it does
+		}
+		if sub.Outcome.same(now) {
 			continue
 		}
 		input, semantics, err := v.input()
@@ -275,20 +280,21 @@ func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 				Subscription: *sub, Outcome: now, Input: v.Component.Input,
 				Event: events.ResolutionSucceeded{
 					Semantics: semantics, Input: now.Input, Outcome: now.Kind, CSV: now.CSV,
-					Plan: now.Plan, Content: s.running(now),
+					Plan: now.Plan, Content: content,
 				},
 			})
 	}
 	return nil
 }
 
-// running is the content of what a subscription of a rollout has; "" for all others, and while it has not got there.
+// running is the content of what a subscription of a rollout has; "" for all others, and while it does not run: an
+// operator that failed is there, too, where its group lets it be passed over.
 func (s State) running(now Outcome) string {
 	if now.Directive == "" || now.Kind != OutcomeAtLatestKnown {
 		return ""
 	}
 	for _, i := range s.Installed {
-		if i.Name == now.CSV {
+		if i.Name == now.CSV && i.Phase == phaseSucceeded {
 			return i.Content
 		}
 	}

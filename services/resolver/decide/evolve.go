@@ -71,7 +71,9 @@ func EvolveSubscription(s *Subscription, e Event) *Subscription {
 		out.Outcome.Directive = answered(out, e)
 	case events.ResolutionSucceeded:
 		out.Outcome = Outcome{Kind: p.Outcome, CSV: p.CSV, Plan: p.Plan, Input: p.Input}
-		out.Outcome.Directive = answered(out, e)
+		if p.Outcome != OutcomeAtLatestKnown || p.Content != "" {
+			out.Outcome.Directive = answered(out, e)
+		}
 	} // labels and annotations decide nothing; what follows them in the stream needs their version
 	return &out
 }

@@ -78,6 +78,22 @@ func TestEvolveSubscription(t *testing.T) {
 		}, changed(func(s *decide.Subscription) {
 			s.Outcome = decide.Outcome{Kind: decide.OutcomePlanned, CSV: "c", Plan: "p", Input: "i"}
 		})},
+		"at its target, and it does not run": {
+			changed(func(s *decide.Subscription) { s.Target.CSV = "c" }), 2, 7,
+			events.ResolutionSucceeded{Outcome: decide.OutcomeAtLatestKnown, CSV: "c"},
+			changed(func(s *decide.Subscription) {
+				s.Target.CSV, s.Version = "c", 7
+				s.Outcome = decide.Outcome{Kind: decide.OutcomeAtLatestKnown, CSV: "c"}
+			}),
+		},
+		"at its target, and it runs": {
+			changed(func(s *decide.Subscription) { s.Target.CSV = "c" }), 2, 7,
+			events.ResolutionSucceeded{Outcome: decide.OutcomeAtLatestKnown, CSV: "c", Content: "sha256:c"},
+			changed(func(s *decide.Subscription) {
+				s.Target.CSV, s.Version = "c", 7
+				s.Outcome = decide.Outcome{Kind: decide.OutcomeAtLatestKnown, CSV: "c", Directive: "now"}
+			}),
+		},
 		"folded already":               {&have, 2, 5, events.SubscriptionChanged{Spec: spec("fast")}, &have},
 		"of an earlier life":           {&have, 1, 9, events.SubscriptionChanged{Spec: spec("fast")}, &have},
 		"deleted":                      {&have, 2, 6, events.SubscriptionDeleted{}, nil},

@@ -22,19 +22,7 @@ func (f folder) handlers() bus.Handlers {
 	h.Each(agentFolds{f}.keep, events.ClusterJoinTokenIssued{}, events.ClusterJoinRequested{},
 		events.ClusterJoinAccepted{},
 		events.ClusterJoinRejected{}, events.ClusterAgentRevoked{}, events.ClusterAgentCloned{})
-	bus.On(h, f.groupCreated)
-	bus.On(h, intents.groupPlaced)
-	bus.On(h, f.groupChanged)
-	bus.On(h, f.groupDeleted)
-	bus.On(h, f.groupMetadataChanged)
-	bus.On(h, f.subscriptionCreated)
-	bus.On(h, f.subscriptionGenerated)
-	bus.On(h, f.subscriptionChanged)
-	bus.On(h, intents.subscriptionPlaced)
-	bus.On(h, f.subscriptionDeleted)
-	bus.On(h, f.subscriptionMetadataChanged)
-	bus.On(h, f.resolutionFailed)
-	bus.On(h, f.resolutionSucceeded)
+	handleSubscriptions(h, f, intents)
 	bus.On(h, intents.catalogAdded)
 	bus.On(h, intents.catalogChanged)
 	h.Each(f.markFollowers, events.CatalogRevisionPublished{}, events.CatalogLoadFailed{})
@@ -53,14 +41,30 @@ func (f folder) handlers() bus.Handlers {
 	bus.On(h, overrides.overridden)
 	bus.On(h, overrides.overridesRemoved)
 	bus.On(h, f.removalRequested)
-	leaving := leavingFolds{f}
-	bus.On(h, leaving.subscriptionRemoved)
-	bus.On(h, leaving.removalDirected)
+	bus.On(h, leavingFolds{f}.removalDirected)
 	bus.On(h, f.removalRefused)
 	bus.On(h, f.effectsStopped)
 	bus.On(h, f.effectsResumed)
 	f.noteClusters(h)
 	return h
+}
+
+// handleSubscriptions adds the events of subscriptions and operator groups.
+func handleSubscriptions(h bus.Handlers, f folder, intents intentFolds) {
+	bus.On(h, f.groupCreated)
+	bus.On(h, intents.groupPlaced)
+	bus.On(h, f.groupChanged)
+	bus.On(h, f.groupDeleted)
+	bus.On(h, f.groupMetadataChanged)
+	bus.On(h, f.subscriptionCreated)
+	bus.On(h, f.subscriptionGenerated)
+	bus.On(h, f.subscriptionChanged)
+	bus.On(h, intents.subscriptionPlaced)
+	bus.On(h, f.subscriptionDeleted)
+	bus.On(h, leavingFolds{f}.subscriptionRemoved)
+	bus.On(h, f.subscriptionMetadataChanged)
+	bus.On(h, f.resolutionFailed)
+	bus.On(h, f.resolutionSucceeded)
 }
 
 // noteClusters has it noted that clusters may have changed, where an event of one is folded. The events of what is in
