@@ -42,6 +42,7 @@ type planned struct {
 	content  bundle.Content
 	pkg      string // "" is the component
 	replaces string
+	reason   string // "" is Subscribed
 	config   json.RawMessage
 }
 
@@ -49,7 +50,9 @@ func (h *hub) plan(ns, component string, bundles ...planned) protocol.Plan {
 	h.t.Helper()
 	all := make([]hubtest.Bundle, 0, len(bundles))
 	for _, b := range bundles {
-		all = append(all, hubtest.Bundle{Content: b.content, Package: b.pkg, Replaces: b.replaces, Config: b.config})
+		all = append(all, hubtest.Bundle{
+			Content: b.content, Package: b.pkg, Replaces: b.replaces, Reason: b.reason, Config: b.config,
+		})
 	}
 	return h.Plan(ns, component, all...)
 }

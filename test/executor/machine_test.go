@@ -34,6 +34,7 @@ func TestMachine(t *testing.T) { //nolint:tparallel // one executor is the subje
 		"cond-gate": testUpgradeableGate, "cond-pending": testUpgradeablePending, "rights": testRights,
 		"cond-overrides": testOverrides,
 		"no-retry":       testNoRetry,
+		"back":           testBackFromFailed,
 	} {
 		t.Run(name,
 			func(
@@ -76,6 +77,32 @@ func (m *machine) say(csvName, field, status string) {
 		_, err = client.Update(ctx, o, metav1.UpdateOptions{})
 		return err
 	})
+}
+
+// testBackFromFailed: an upgrade that failed is rolled back: the version before, which is being replaced by the one that
+// failed, is brought back by a plan, and runs; the other one goes (ADR 0019, issue 14, section 2).
+func testBackFromFailed(t *testing.T, m *machine) {
+	t.Helper()
+	one := operator{name: m.ns, version: "1.0.0"}
+	p := m.plan(m.ns, m.ns, planned{content: one.content(t)})
+	m.want(m.ns, p)
+	before := m.finishes(t, m.ns, p, one.csv())
+	installed := []protocol.Installed{{CSV: one.csv(), Content: before.Content, Plan: p.ID}}
+
+	two := operator{name: m.ns, version: "2.0.0", replaces: one.csv(), berth: "sea.test/nowhere"}
+	q := m.plan(m.ns, m.ns, planned{content: two.content(t), replaces: one.csv()})
+	s := m.scope(m.ns)
+	s.Plans, s.Installed = []protocol.Plan{q}, installed
+	m.publish(s)
+	failed := m.awaitCSV(m.ns, two.csv(), reached("Failed"))
+
+	back := m.plan(m.ns, m.ns, planned{content: one.content(t), replaces: two.csv(), reason: events.ReasonRollback})
+	s.Plans = []protocol.Plan{back}
+	s.Installed = append(installed, protocol.Installed{CSV: two.csv(), Content: failed.Content, Plan: q.ID})
+	m.publish(s)
+	m.awaitPlan(m.ns, back.ID, phase(protocol.PlanFinished))
+	m.awaitCSV(m.ns, one.csv(), last("Succeeded", "InstallSucceeded"))
+	m.awaitCSV(m.ns, two.csv(), func(r protocol.CSVReport) bool { return r.Removed })
 }
 
 // testUpgradeableGate: an operator that does not let itself be upgraded is not: no step is taken (R-COND-3). Its

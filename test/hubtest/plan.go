@@ -25,6 +25,7 @@ type Bundle struct {
 	Content  bundle.Content
 	Package  string // "" is the component
 	Replaces string
+	Reason   string          // why the plan brings it; Subscribed without one
 	Config   json.RawMessage // of the subscription
 	Allowed  bool            // an administrator allowed what it needs a word for
 }
@@ -54,7 +55,7 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 		doc.Steps = append(doc.Steps, steps...)
 		doc.Bundles = append(doc.Bundles, events.PlannedBundle{
 			CSV: csv.Name, Package: cmp.Or(b.Package, component), Version: csv.Spec.Version, Channel: "stable",
-			Catalog: "test", Content: string(h.Store(b.Content)), Replaces: b.Replaces, Reason: "Subscribed",
+			Catalog: "test", Content: string(h.Store(b.Content)), Replaces: b.Replaces, Reason: cmp.Or(b.Reason, "Subscribed"),
 		})
 		if b.Config != nil {
 			p.Configs[csv.Name], err = Configs(h.ClusterID).Seal(csv.Name, b.Config)
