@@ -123,6 +123,9 @@ func quote(args []string) string {
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = strings.TrimPrefix(a, here+string(filepath.Separator))
+		if strings.Contains(words[i], " ") {
+			words[i] = "'" + words[i] + "'" // the demo types no quotes
+		}
 	}
 	return strings.Join(words, " ")
 }

@@ -335,7 +335,8 @@ func TestFacts(t *testing.T) {
 			rollout.Seen{Outcome: "Failed", Reason: "ConstraintsNotSatisfiable", Cause: "e"},
 		},
 		"was there before, and runs": {
-			"a/1", events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: "gauge.v2", Content: target},
+			"a/1",
+			events.ResolutionSucceeded{Outcome: "AtLatestKnown", CSV: "gauge.v2", Content: target},
 			rollout.Seen{Outcome: "Succeeded", Content: target, Cause: "e"},
 		},
 		"is there, and does not run": {
