@@ -79,26 +79,28 @@ func (m *machine) say(csvName, field, status string) {
 	})
 }
 
-// testBackFromFailed: an upgrade that failed is rolled back: the version before, which is being replaced by the one that
-// failed, is brought back by a plan, and runs; the other one goes (ADR 0019, issue 14, section 2).
+// testBackFromFailed: an upgrade that failed is rolled back: the version before, which is being replaced by the one
+// that failed, is brought back by a plan, and runs; the other one goes (ADR 0019, issue 14, section 2).
 func testBackFromFailed(t *testing.T, m *machine) {
 	t.Helper()
 	one := operator{name: m.ns, version: "1.0.0"}
 	p := m.plan(m.ns, m.ns, planned{content: one.content(t)})
 	m.want(m.ns, p)
 	before := m.finishes(t, m.ns, p, one.csv())
-	installed := []protocol.Installed{{CSV: one.csv(), Content: before.Content, Plan: p.ID}}
 
 	two := operator{name: m.ns, version: "2.0.0", replaces: one.csv(), berth: "sea.test/nowhere"}
 	q := m.plan(m.ns, m.ns, planned{content: two.content(t), replaces: one.csv()})
 	s := m.scope(m.ns)
-	s.Plans, s.Installed = []protocol.Plan{q}, installed
+	s.Plans = []protocol.Plan{q}
+	s.Installed = []protocol.Installed{{CSV: one.csv(), Content: before.Content, Plan: p.ID}}
 	m.publish(s)
 	failed := m.awaitCSV(m.ns, two.csv(), reached("Failed"))
 
-	back := m.plan(m.ns, m.ns, planned{content: one.content(t), replaces: two.csv(), reason: events.ReasonRollback})
+	back := m.plan(m.ns, m.ns, planned{
+		content: one.content(t), replaces: two.csv(), reason: events.ReasonRollback,
+	})
 	s.Plans = []protocol.Plan{back}
-	s.Installed = append(installed, protocol.Installed{CSV: two.csv(), Content: failed.Content, Plan: q.ID})
+	s.Installed = append(s.Installed, protocol.Installed{CSV: two.csv(), Content: failed.Content, Plan: q.ID})
 	m.publish(s)
 	m.awaitPlan(m.ns, back.ID, phase(protocol.PlanFinished))
 	m.awaitCSV(m.ns, one.csv(), last("Succeeded", "InstallSucceeded"))

@@ -55,7 +55,8 @@ func (h *Hub) Plan(ns, component string, bundles ...Bundle) protocol.Plan {
 		doc.Steps = append(doc.Steps, steps...)
 		doc.Bundles = append(doc.Bundles, events.PlannedBundle{
 			CSV: csv.Name, Package: cmp.Or(b.Package, component), Version: csv.Spec.Version, Channel: "stable",
-			Catalog: "test", Content: string(h.Store(b.Content)), Replaces: b.Replaces, Reason: cmp.Or(b.Reason, "Subscribed"),
+			Catalog: "test", Content: string(h.Store(b.Content)), Replaces: b.Replaces,
+			Reason: cmp.Or(b.Reason, "Subscribed"),
 		})
 		if b.Config != nil {
 			p.Configs[csv.Name], err = Configs(h.ClusterID).Seal(csv.Name, b.Config)

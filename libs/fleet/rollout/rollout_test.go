@@ -363,8 +363,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestFailureStands: an operator that failed is there as well; that the resolver has nothing to do about it is no success,
-// in whichever order both come.
+// TestFailureStands: an operator that failed is there as well; that the resolver has nothing to do about it is no
+// success, in whichever order both come.
 func TestFailureStands(t *testing.T) {
 	t.Parallel()
 	to := story().Target

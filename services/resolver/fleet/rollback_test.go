@@ -157,7 +157,8 @@ func TestOverridesAreTakenBack(t *testing.T) {
 	s.Last.Started.Overrides = over("c1:bad")
 	s.Spec.Overrides = []events.FleetOverride{{Name: "edge", Clusters: []string{"east-1"}, MergedConfig: "c1:bad"}}
 	got, begins, err := s.Begin([]string{"east-1"}, target("1.0.0"))
-	if err != nil || !begins || got.Change != events.ChangeRollback || len(got.Overrides) != 0 || got.IntentVersion == 0 {
+	if err != nil || !begins || got.Change != events.ChangeRollback || len(got.Overrides) != 0 ||
+		got.IntentVersion == 0 {
 		t.Errorf("%v, %v, %+v", begins, err, got)
 	}
 }

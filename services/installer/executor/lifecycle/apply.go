@@ -65,8 +65,8 @@ func (w worker) advanceOne(ctx context.Context, m *scope.Operator, deployments [
 		if !ok {
 			break
 		}
-		// The first one: see concerns. A plan that brings the operator back, as a rollback of an upgrade that failed does,
-		// writes its objects itself, and waits for the phase.
+		// The first one: see concerns. A plan that brings the operator back, as a rollback of an upgrade that failed
+		// does, writes its objects itself, and waits for the phase.
 		restores := next.Status.Phase == csv.PhaseReplacing && t.Phase == csv.PhasePending
 		if restores && !w.Snapshot.Executions.Planned(m.Name()) {
 			if back, err := w.Stage.Restore(ctx, w.Scope, m); err != nil || !back {
