@@ -286,7 +286,8 @@ func TestContract(t *testing.T) {
 		checkAnswer(t, v, r.op, a.Document(), req, res, answered, said)
 	}
 	t.Logf("%d of %d operations were carried out at least once", len(good), len(routes))
-	if len(good) < len(routes)/3 && number >= contractRequests {
+	// Others need what nobody can make up, such as rollouts and agents: those are tested by themselves.
+	if len(good) < len(routes)/4 && number >= contractRequests {
 		t.Errorf("only %d of %d operations were carried out: what is made up is too bad", len(good), len(routes))
 	}
 }

@@ -163,9 +163,19 @@ func TestWhoSetsAFleetSubscriptionHasAsked(t *testing.T) {
 	back := placedOf("tidegauge", 3)
 	back.Rollback = events.SubscriptionRollback{From: "tidegauge.v1.1.0", To: "tidegauge.v1.0.0"}
 	b.fact(events.Fleet, events.KindSubscription, subject, subject, back)
-	why := must[problem](b, http.StatusForbidden, approve(bob))
-	if !strings.Contains(why.Detail, "rollback of fleet subscription tides") {
-		t.Errorf("who asked for the rollback: %+v", why)
+	byRollback := func() {
+		t.Helper()
+		why := must[problem](b, http.StatusForbidden, approve(bob))
+		if !strings.Contains(why.Detail, "rollback of fleet subscription tides") {
+			t.Errorf("who asked for the rollback: %+v", why)
+		}
 	}
+	byRollback()
+	// So was what clusters get that joined since, by a rollout that only goes on with it.
+	b.fact(events.Fleet, events.KindRollout, "tides/4", "tides/4", events.RolloutStarted{
+		FleetSubscription: "tides", Number: 4, Avoids: []string{"tidegauge.v1.1.0"},
+	})
+	b.fact(events.Fleet, events.KindSubscription, subject, subject, placedOf("tidegauge", 4))
+	byRollback()
 	must[model.InstallPlan](b, 200, approve(ann))
 }

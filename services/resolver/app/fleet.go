@@ -149,15 +149,15 @@ func (c *fleetController) decide(ctx context.Context, s fleet.State) (made fleet
 		made.Waits = fleet.WaitsForSpec
 		return made, nil
 	}
-	if s.TakenBack() {
-		return c.takeBack(ctx, s, members)
-	}
 	places, held := s.Leave(s.Leaving(members), c.now())
 	made.Held = held
 	var at string
 	if made.Release, at, err = c.release(ctx, s, places); err != nil || len(made.Release) > 0 || s.Deleted {
 		made.Waits = at
 		return made, err
+	}
+	if s.TakenBack() {
+		return c.takeBack(ctx, s, members)
 	}
 	if made, err = c.begin(ctx, s, members, made); len(made.Rollout) == 0 && at != "" {
 		made.Waits = at // a cluster that leaves slowly keeps no other from being changed

@@ -264,7 +264,7 @@ func (s State) recordOutcomes(d *Decisions, v Verdict, plan string) error {
 		}
 		now.Directive = sub.directive()
 		content := s.running(now)
-		if now.Kind == OutcomeAtLatestKnown && content == "" {
+		if now.Kind == OutcomeAtLatestKnown && now.CSV == sub.Target.CSV && content == "" {
 			now.Directive = "" // what does not run answers no rollout: it is answered when it does
 		}
 		if sub.Outcome.same(now) {

@@ -71,7 +71,7 @@ func EvolveSubscription(s *Subscription, e Event) *Subscription {
 		out.Outcome.Directive = answered(out, e)
 	case events.ResolutionSucceeded:
 		out.Outcome = Outcome{Kind: p.Outcome, CSV: p.CSV, Plan: p.Plan, Input: p.Input}
-		if p.Outcome != OutcomeAtLatestKnown || p.Content != "" {
+		if p.Outcome != OutcomeAtLatestKnown || p.CSV != s.Target.CSV || p.Content != "" {
 			out.Outcome.Directive = answered(out, e)
 		}
 	} // labels and annotations decide nothing; what follows them in the stream needs their version

@@ -29,14 +29,16 @@ func (s State) Uninstalls() bool {
 // Release says what becomes of a place that is let go of, where there is the state of its namespace:
 //
 //	the policy is Orphan                          the subscription stays
+//	Chandler has let go of the cluster            it stays, too: what is installed there is not Chandler's any more
 //	the cluster is at work on a plan for it       not yet: what comes of the plan would stay behind
 //	other operators need what is installed        the subscription stays, and says so
 //	the fleet subscription has moved elsewhere    the operator goes; definitions stay, since it comes back
 //	otherwise                                     the operator goes, with its definitions where the policy is Remove
 func (s State) Release(p Place, there decide.State) (r Release, now bool) {
 	r.Place = p
+	_, known := s.Clusters[p.Cluster]
 	switch {
-	case !s.Uninstalls():
+	case !s.Uninstalls() || !known:
 		return r, true
 	case decide.Begun(there, s.Spec.Package):
 		return r, false

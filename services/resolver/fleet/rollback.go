@@ -10,6 +10,9 @@ import (
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
 )
 
+// manual is the approval of a person.
+const manual = "Manual"
+
 // rollbackWave is the name of the one wave that a rollback has.
 const rollbackWave = "rollback"
 
@@ -113,6 +116,10 @@ func (s State) choiceBack(name string, way rollout.Way, now override.Choice) ove
 		approval = now.Approval
 	}
 	switch {
+	case len(now.Conflict) > 0 && was.Name == "":
+		return now // nobody knows who approves there
+	case len(now.Conflict) > 0:
+		was.Approval = manual
 	case was.Name != "":
 		was.Approval = approval
 	case approval != s.Spec.Approval:

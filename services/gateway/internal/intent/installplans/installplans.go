@@ -117,11 +117,7 @@ var asked = unit.Aggregate[request, struct{}]{
 		case events.SubscriptionCreated, events.SubscriptionChanged, events.SubscriptionRollbackRequested:
 			return request{by: r.Actor}, nil
 		case events.SubscriptionPlaced:
-			r := request{fleet: p.Owner}
-			if p.Rollback.To != "" {
-				r.rollout = p.Rollout
-			}
-			return r, nil
+			return request{fleet: p.Owner, rollout: p.Rollout}, nil
 		default:
 			return last, nil
 		}
@@ -131,8 +127,7 @@ var asked = unit.Aggregate[request, struct{}]{
 // request is who asks for a subscription: a person, or the fleet subscription that places it.
 type request struct {
 	by, fleet string
-	// rollout is the number of the rollout that places it, where that goes back; else 0.
-	rollout int
+	rollout   int // number of the one that places it
 }
 
 // askedFleet is the person who has set a fleet subscription last.
@@ -152,7 +147,7 @@ var askedBack = unit.Aggregate[back, struct{}]{
 	Evolve: func(last back, r eventlog.Recorded) (back, error) {
 		switch p := r.Payload.(type) {
 		case events.RolloutStarted:
-			last.of = p.Rollback.Of
+			last.of, last.goesOn = p.Rollback.Of, p.IntentVersion != 0 || len(p.Avoids) > 0
 		case events.RolloutRollbackRequested:
 			last.by = r.Actor
 		}
@@ -161,18 +156,36 @@ var askedBack = unit.Aggregate[back, struct{}]{
 }
 
 type back struct {
-	of int
-	by string
+	of     int
+	goesOn bool // with what a rollback before it chose
+	by     string
 }
 
-// rollbackRequester is the person who asked for what a rollout does that takes back another one.
+// mostAfterBack bounds how many rollouts are looked at for the rollback that they go on with: each is for clusters that
+// joined since.
+const mostAfterBack = 100
+
+// rollbackRequester is the person who asked for what a rollout does that takes back another one, or that brings to
+// clusters that joined since what such a one chose; "" where it does neither.
 func rollbackRequester(ctx context.Context, u *unit.Work, fleet string, number int) (string, error) {
-	does, _, err := unit.LoadLast(ctx, u, askedBack, fleetmodel.RolloutSubject(fleet, number), back{})
-	if err != nil {
-		return "", err
+	load := func(number int) (back, error) {
+		b, _, err := unit.LoadLast(ctx, u, askedBack, fleetmodel.RolloutSubject(fleet, number), back{})
+		return b, err
 	}
-	of, _, err := unit.LoadLast(ctx, u, askedBack, fleetmodel.RolloutSubject(fleet, does.of), back{})
-	return of.by, err
+	for n := number; n > max(0, number-mostAfterBack); n-- {
+		does, err := load(n)
+		if err != nil {
+			return "", err
+		}
+		if does.of != 0 {
+			of, err := load(does.of)
+			return of.by, err
+		}
+		if !does.goesOn {
+			break
+		}
+	}
+	return "", nil
 }
 
 // requester is the person who asks for a subscription, and in which words. A fleet subscription that was deleted
@@ -182,8 +195,8 @@ func requester(ctx context.Context, u *unit.Work, key string) (person, what stri
 	if err != nil || r.fleet == "" {
 		return r.by, "subscription " + key, err
 	}
-	if r.rollout != 0 {
-		person, err = rollbackRequester(ctx, u, r.fleet, r.rollout)
+	person, err = rollbackRequester(ctx, u, r.fleet, r.rollout)
+	if err != nil || person != "" {
 		return person, "rollback of fleet subscription " + r.fleet, err
 	}
 	person, _, err = unit.LoadLast(ctx, u, askedFleet, r.fleet, "")
