@@ -58,8 +58,13 @@ func TestRelease(t *testing.T) {
 		"others need it": {"Remove", false, here, installed(buoy, needs), fleet.Release{
 			Place: here, Kept: events.KeptRequired,
 		}, false},
-		"let go of already": {"Remove", false, fleet.Place{Cluster: "gone", Namespace: "ports"}, installed(buoy),
-			fleet.Release{Place: fleet.Place{Cluster: "gone", Namespace: "ports"}}, false},
+		"let go of already": {
+			"Remove", false,
+			fleet.Place{Cluster: "gone", Namespace: "ports"},
+			installed(buoy),
+			fleet.Release{Place: fleet.Place{Cluster: "gone", Namespace: "ports"}},
+			false,
+		},
 		"at work":         {"KeepCRDs", false, here, atWork, fleet.Release{Place: here}, true},
 		"a plan may wait": {"KeepCRDs", false, here, waiting, gone(here), false},
 	} {
