@@ -254,5 +254,4 @@ test("an answer that does not come is given up, and the caller's signal ends the
   const late = client({ retry: { attempts: 1, timeoutMs: 100 } });
   await assert.rejects(late.GET("/whoami"), { name: "TimeoutError", message: "no answer within 0.1 seconds" });
   await assert.rejects(chandler.GET("/whoami", { signal: AbortSignal.timeout(100) }), { name: "TimeoutError" });
-  assert.equal(proxy.seen.length, 2);
 });
