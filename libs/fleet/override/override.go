@@ -166,15 +166,6 @@ func Freeze(choices map[string]Choice) (list []events.RolloutOverride, conflicts
 	return list, conflicts
 }
 
-// Freeze is what a rollout writes down about its clusters.
-func (r Rules) Freeze(clusters []placement.Cluster) ([]events.RolloutOverride, []events.RolloutConflict) {
-	choices := map[string]Choice{}
-	for _, c := range clusters {
-		choices[c.Name] = r.For(c)
-	}
-	return Freeze(choices)
-}
-
 // Of is what a rollout wrote down about a cluster.
 func Of(r events.RolloutStarted, cluster string) Choice {
 	for _, c := range r.Conflicts {

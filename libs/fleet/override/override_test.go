@@ -143,8 +143,12 @@ func TestFreeze(t *testing.T) {
 		{Name: "east-1", Labels: map[string]string{"site": "edge"}},
 		{Name: "east-0"},
 	}
+	choices := map[string]override.Choice{}
+	for _, c := range clusters {
+		choices[c.Name] = rules.For(c)
+	}
 	var r events.RolloutStarted
-	r.Overrides, r.Conflicts = rules.Freeze(clusters)
+	r.Overrides, r.Conflicts = override.Freeze(choices)
 	if diff := cmp.Diff(events.RolloutStarted{
 		Overrides: []events.RolloutOverride{
 			{Name: "edge", Clusters: []string{"east-1", "east-3"}, Config: "c1:edge", Approval: "Automatic"},

@@ -8,10 +8,8 @@ import (
 	"github.com/chandler-fleet/chandler/libs/fleet/override"
 	"github.com/chandler-fleet/chandler/libs/fleet/placement"
 	"github.com/chandler-fleet/chandler/libs/fleet/rollout"
+	"github.com/chandler-fleet/chandler/libs/installplan"
 )
-
-// manual is the approval of a person.
-const manual = "Manual"
 
 // rollbackWave is the name of the one wave that a rollback has.
 const rollbackWave = "rollback"
@@ -119,7 +117,7 @@ func (s State) choiceBack(name string, way rollout.Way, now override.Choice) ove
 	case len(now.Conflict) > 0 && was.Name == "":
 		return now // nobody knows who approves there
 	case len(now.Conflict) > 0:
-		was.Approval = manual
+		was.Approval = installplan.Manual
 	case was.Name != "":
 		was.Approval = approval
 	case approval != s.Spec.Approval:
